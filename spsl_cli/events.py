@@ -1,0 +1,210 @@
+"""What a run says while it goes: frozen values, no behaviour. Whoever renders them decides what a person sees.
+
+Decoder events carry token ids; the session adds text to them (`TextEvent`, `RoundEvent`) because only it knows the
+tokenizer. Times are seconds. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Anything a run says."""
+
+
+class TokenKind(StrEnum):
+    """How a token came about: `PLAIN` by an ordinary step (or the prefill), the others in a speculative round."""
+
+    PLAIN = "plain"
+    ACCEPTED = "accepted"
+    BONUS = "bonus"
+    REJECTED = "rejected"
+
+
+# ---- from the decoder -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Prefill(Event):
+    """`done` of `total` prompt positions are in the cache after `seconds`."""
+
+    done: int
+    total: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Draft(Event):
+    """A draft is complete: its tokens, the entropy (nats) of the distribution each came from, and the k* aimed at."""
+
+    token_ids: tuple[int, ...]
+    entropies: tuple[float, ...]
+    k_star: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verify(Event):
+    """A draft has been checked: `accepted` of the `drafted` tokens stand, then `bonus_id` (None if cut before it)."""
+
+    drafted: int
+    accepted: int
+    bonus_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens(Event):
+    """New output tokens, in order, each with the way it came about (never `REJECTED`)."""
+
+    token_ids: tuple[int, ...]
+    kinds: tuple[TokenKind, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SpeculationStats:
+    """The counters of one decoding. `new_tokens == 1 + accepted + bonus` (the first token comes from the prefill).
+
+    `draft_s`, `verify_s`, `mass_s` and `refresh_s` are the shares of `decode_s`: drafting over the sparse view,
+    verifying over the whole cache, attention mass of the committed queries (Eq. 3), index and gather (Eq. 4, 5).
+    `plain_step_s` is the median of the timed plain steps, None when there was none.
+    """
+
+    enabled: bool
+    controller: str
+    budget: float | int
+    new_tokens: int = 0
+    rounds: int = 0
+    drafted: int = 0
+    accepted: int = 0
+    bonus: int = 0
+    lookup_drafted: int = 0
+    lookup_accepted: int = 0
+    k_histogram: dict[int, int] = field(default_factory=dict)
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
+    draft_s: float = 0.0
+    verify_s: float = 0.0
+    mass_s: float = 0.0
+    refresh_s: float = 0.0
+    plain_step_s: float | None = None
+
+    @property
+    def acceptance_rate(self) -> float:
+        """Accepted over drafted tokens (alpha); 0 before anything was drafted."""
+        return self.accepted / self.drafted if self.drafted else 0.0
+
+    @property
+    def mean_accepted(self) -> float:
+        """Accepted draft tokens a round that drafted at least one."""
+        drafting = sum(count for k, count in self.k_histogram.items() if k)
+        return self.accepted / drafting if drafting else 0.0
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Tokens decoded after the first (which the prefill gives) per second of decoding."""
+        return (self.new_tokens - 1) / self.decode_s if self.decode_s > 0 and self.new_tokens > 1 else 0.0
+
+    @property
+    def estimated_speedup(self) -> float | None:
+        """Against plain steps at their median time; None until one was timed and two tokens were decoded."""
+        if self.plain_step_s is None or self.decode_s <= 0 or self.new_tokens < 2:  # noqa: PLR2004
+            return None
+        return (self.new_tokens - 1) * self.plain_step_s / self.decode_s
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Event):
+    """The decoding has ended: `stop` (a stop token or string), `length`, or `interrupted`."""
+
+    finish_reason: str
+    stats: SpeculationStats
+
+
+# ---- from the session -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Notice(Event):
+    """Something the user should know: a fallback taken, an assumption made, an input skipped. One line."""
+
+    text: str
+    warning: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Progress(Event):
+    """`stage` ("fetch model", "read documents", "prefill", ...) stands at `done` of `total` `unit`s.
+
+    `total` None means that the length is not known; `done == total` ends the stage.
+    """
+
+    stage: str
+    done: float
+    total: float | None
+    unit: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Started(Event):
+    """Everything is known that stays the same for this decoding; the panel's heading."""
+
+    command: str
+    model: str
+    device: str
+    dtype: str
+    documents: tuple[str, ...]
+    prompt_tokens: int
+    max_new_tokens: int
+    controller: str
+    budget: float | int
+    question: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextEvent(Event):
+    """New text of the answer, complete characters only."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One token as text, and how it came about."""
+
+    text: str
+    kind: TokenKind
+
+
+@dataclass(frozen=True, slots=True)
+class RoundEvent(Event):
+    """One round as a person sees it: its tokens in order (rejected ones last), the k* aimed at, and the counters so far."""
+
+    pieces: tuple[Piece, ...]
+    k_star: int | None
+    stats: SpeculationStats
+    elapsed_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Event):
+    """The same prompt decoded by plain autoregressive steps on the same prefill (contract: `comparison`)."""
+
+    baseline: str
+    tokens_per_s: float
+    decode_s: float
+    speedup: float
+    identical: bool
+    first_difference: int | None = None
+    top2_margin: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Event):
+    """The end of one answer as the panel tells it: reason, counters, and the comparison if there was one."""
+
+    finish_reason: str
+    stats: SpeculationStats
+    comparison: Comparison | None = None
