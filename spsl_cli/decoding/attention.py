@@ -1,0 +1,145 @@
+"""The attention of one sequence, as pure functions on tensors: prefill, verify and plain steps, draft, and its mass.
+
+Grouped queries are packed: the G query heads that share a KV head become G*q rows of one product, so keys and values are
+read once and never repeated. Everything returns the log-sum-exp of the scores beside the output: partial results are
+merged by it, and the attention mass (Eq. 3) is computed from it later without a second normalisation.
+
+Names of dimensions: Hq query heads, Hkv KV heads, G = Hq / Hkv, q query rows, n key rows, D head size.
+"""
+
+from __future__ import annotations
+
+import torch
+
+MASS_ROWS = 4
+"""Query positions whose scores are held at once in `attention_mass`: bounds its scratch to G*4 rows a KV head."""
+
+
+def pack(query: torch.Tensor, kv_heads: int) -> torch.Tensor:
+    """[Hq, q, D] -> [Hkv, G*q, D], row g*q + i being query head g of the group at query position i."""
+    heads, rows, size = query.shape
+    return query.reshape(kv_heads, heads // kv_heads * rows, size)
+
+
+def unpack(packed: torch.Tensor, rows: int) -> torch.Tensor:
+    """[Hkv, G*q, D] -> [q, Hq, D], the layout that Hugging Face attention modules expect back."""
+    kv_heads, packed_rows, size = packed.shape
+    return packed.reshape(kv_heads * packed_rows // rows, rows, size).transpose(0, 1)
+
+
+def causal_mask(rows: int, groups: int, keys: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """[G*q, n] additive mask for packed queries that are the last `rows` of `keys` positions: 0 or -inf."""
+    mask = torch.zeros(rows, keys, dtype=dtype, device=device)
+    above = torch.ones(rows, rows, dtype=torch.bool, device=device).triu(1)
+    mask[:, keys - rows :].masked_fill_(above, float("-inf"))
+    return mask.repeat(groups, 1)
+
+
+def scaled_dot_product(
+    query: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    scale: float,
+    *,
+    mask: torch.Tensor | None = None,
+    causal: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Attention of [H, m, D] over [H, n, D]: output [H, m, D] and log-sum-exp [H, m] (float32 or better).
+
+    `mask` [m, n] is additive; `causal` means m == n and row i sees keys 0..i. The fused CPU kernel where it applies, the
+    same written out elsewhere.
+    """
+    if query.device.type == "cpu":
+        output, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001 the public one has no lse
+            query[None],
+            keys[None],
+            values[None],
+            is_causal=causal,
+            attn_mask=None if mask is None else mask[None, None],
+            scale=scale,
+        )
+        return output[0], lse[0]
+    return written_out(query, keys, values, scale, mask=mask, causal=causal)
+
+
+def written_out(
+    query: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    scale: float,
+    *,
+    mask: torch.Tensor | None = None,
+    causal: bool = False,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The plain twin of `scaled_dot_product`: same arguments, same results, scores held as [H, m, n] in float32."""
+    accumulate = torch.promote_types(query.dtype, torch.float32)
+    scores = torch.bmm(query, keys.transpose(1, 2)).to(accumulate) * scale
+    if causal:
+        above = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
+        scores = scores.masked_fill(above, float("-inf"))
+    if mask is not None:
+        scores = scores + mask
+    lse = scores.logsumexp(-1)
+    weights = (scores - lse[..., None]).exp().to(values.dtype)
+    return torch.bmm(weights, values), lse
+
+
+def attend_few(
+    query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float, mask: torch.Tensor | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A few query rows over all keys (verify, plain step, draft step).
+
+    query [Hq, q, D]; keys, values [Hkv, n, D]; mask [G*q, n] or None for a single row.
+    Returns output [q, Hq, D] and log-sum-exp [Hkv, G, q].
+    """
+    rows, kv_heads = query.shape[1], keys.shape[0]
+    output, lse = scaled_dot_product(pack(query, kv_heads), keys, values, scale, mask=mask)
+    return unpack(output, rows), lse.view(kv_heads, -1, rows)
+
+
+def attend_chunk(
+    query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A prefill chunk: the last q of n positions over all of them, causal among themselves.
+
+    The past is one packed product without a mask, the chunk itself a causal square for each query head of a group; the
+    two are merged by their log-sum-exp. Shapes as in `attend_few`.
+    """
+    (heads, rows, _), (kv_heads, total, _) = query.shape, keys.shape
+    past, groups = total - rows, heads // kv_heads
+    grouped = query.view(kv_heads, groups, rows, -1)
+    new_keys, new_values = keys[:, past:], values[:, past:]
+    squares = [scaled_dot_product(grouped[:, g], new_keys, new_values, scale, causal=True) for g in range(groups)]
+    output = torch.stack([square[0] for square in squares], dim=1).flatten(1, 2)  # [Hkv, G*q, D]
+    lse = torch.stack([square[1] for square in squares], dim=1).flatten(1, 2)  # [Hkv, G*q]
+    if past:
+        past_output, past_lse = scaled_dot_product(pack(query, kv_heads), keys[:, :past], values[:, :past], scale)
+        share = torch.sigmoid(past_lse - lse)[..., None].to(output.dtype)  # weight of the past in the merged softmax
+        output = torch.lerp(output, past_output, share)
+        lse = torch.logaddexp(past_lse, lse)
+    return unpack(output, rows), lse.view(kv_heads, groups, rows)
+
+
+def attention_mass(query: torch.Tensor, lse: torch.Tensor, keys: torch.Tensor, scale: float) -> torch.Tensor:
+    """Attention mass a(q -> i) of the last w positions on all n, summed over the query heads of a KV head (Eq. 3).
+
+    query [Hq, w, D] and lse [Hkv, G, w] as the dense attention left them, keys [Hkv, n, D], the queries standing at
+    positions n-w .. n-1. Returns [w, Hkv, n] in float32; row i sums to G over the keys it may see, later ones are 0.
+    """
+    kv_heads, groups, rows = lse.shape
+    keys_total = keys.shape[1]
+    grouped = query.view(kv_heads, groups, rows, -1)
+    mass = torch.empty(rows, kv_heads, keys_total, dtype=torch.float32, device=keys.device)
+    transposed = keys.transpose(1, 2)
+    for start in range(0, rows, MASS_ROWS):
+        part = grouped[:, :, start : start + MASS_ROWS].flatten(1, 2)  # [Hkv, G*w', D]
+        shift = lse[:, :, start : start + MASS_ROWS].flatten(1, 2)[..., None]
+        if part.dtype == torch.float32:
+            scores = torch.baddbmm(shift, part, transposed, beta=-1.0, alpha=scale)
+        else:
+            scores = torch.bmm(part, transposed).to(shift.dtype) * scale - shift
+        weights = scores.exp_().view(kv_heads, groups, -1, keys_total)
+        mass[start : start + MASS_ROWS] = weights.sum(1).transpose(0, 1)
+    above = torch.ones(rows, rows, dtype=torch.bool, device=keys.device).triu(1)
+    mass[:, :, keys_total - rows :].masked_fill_(above[:, None], 0.0)
+    return mass

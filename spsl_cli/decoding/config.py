@@ -1,0 +1,74 @@
+"""What a caller may choose about a decoding: frozen values, checked when they are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+K_MAX = 16
+"""The longest draft: the largest candidate of the draft-length controller and of a fixed k."""
+
+DEFAULT_BUDGET = 0.10
+"""Share of the committed positions that a draft may read; the paper finds its optimum near 10 %."""
+
+
+@dataclass(frozen=True)
+class SamplingConfig:
+    """How a token is chosen from the logits. Temperature 0 is greedy, the only choice so far.
+
+    Raises ValueError for a temperature below 0, and NotImplementedError for sampling, which is not built yet.
+    """
+
+    temperature: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.temperature < 0:
+            raise ValueError(f"temperature must not be negative, got {self.temperature}")
+        if self.temperature > 0:
+            raise NotImplementedError("sampling (temperature above 0) is not supported yet: only greedy decoding is")
+
+
+@dataclass(frozen=True)
+class DecodeConfig:
+    """How SparseSpec-L decodes.
+
+    budget: positions a draft may read: a share of the committed positions (float in (0, 1]) or a number (int).
+    sink, recent: how many first and last positions are always among them (fewer where the budget is smaller).
+    window: W of Eq. 3, how many committed queries the importance looks back over.
+    k: draft length, 1 to `K_MAX`, or "auto" for the controller.
+    controller: "entropy" (Eq. 6-8 of the paper) or "fixed" (follows from an integer `k`).
+    speculation: False is plain autoregressive decoding on the same buffers.
+    prefill_chunk: prompt positions a forward; None chooses by device.
+
+    Raises ValueError for a value outside its range.
+    """
+
+    budget: float | int = DEFAULT_BUDGET
+    sink: int = 4
+    recent: int = 32
+    window: int = 16
+    k: Literal["auto"] | int = "auto"
+    controller: Literal["entropy", "fixed"] = "entropy"
+    speculation: bool = True
+    prefill_chunk: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.budget, float) and not 0.0 < self.budget <= 1.0:
+            raise ValueError(f"budget as a share must lie in (0, 1], got {self.budget}")
+        if isinstance(self.budget, int) and self.budget < 1:
+            raise ValueError(f"budget as a number of positions must be at least 1, got {self.budget}")
+        if self.k != "auto" and not 1 <= self.k <= K_MAX:
+            raise ValueError(f"k must be 'auto' or lie in 1..{K_MAX}, got {self.k}")
+        if self.controller not in ("entropy", "fixed"):
+            raise ValueError(f"controller must be 'entropy' or 'fixed', got {self.controller!r}")
+        if self.controller == "fixed" and self.k == "auto":
+            raise ValueError("controller 'fixed' needs a draft length: give k")
+        if self.window < 1 or self.sink < 0 or self.recent < 0:
+            raise ValueError("window must be at least 1, sink and recent at least 0")
+        if self.prefill_chunk is not None and self.prefill_chunk < 1:
+            raise ValueError(f"prefill_chunk must be at least 1, got {self.prefill_chunk}")
+
+    @property
+    def controller_name(self) -> str:
+        """The controller in force: an integer `k` fixes the draft length."""
+        return "entropy" if self.k == "auto" else "fixed"

@@ -1,0 +1,100 @@
+"""The round of SparseSpec-L: refresh the view, draft over it, verify over the whole cache, commit what stands.
+
+T committed positions have exact rows 0 .. T-1 in the dense cache. The pending token (position T) is decided, its row is
+not written yet. Verifying `pending, d1 .. dk` writes rows T .. T+k; with m drafts accepted the first m+1 of them are
+committed, the rest is left behind by length alone, and the target's own choice after d_m becomes the pending token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from spsl_cli.decoding.config import DecodeConfig
+from spsl_cli.decoding.controller import make_controller
+from spsl_cli.decoding.costs import StepCosts, clock
+from spsl_cli.decoding.counters import Counters, RoundTimes
+from spsl_cli.decoding.kv_cache import DecoderCache
+from spsl_cli.decoding.output import Output
+from spsl_cli.decoding.proposers import Proposal, SparseSelfDraft
+from spsl_cli.decoding.refresh import count_mass, refresh_view
+from spsl_cli.decoding.sparse_index import Budget
+from spsl_cli.decoding.target import TargetModel
+from spsl_cli.events import Draft, Event, TokenKind, Tokens, Verify
+
+PLAIN_STEPS = 3
+"""Rounds without a draft at the start of a run: they lose nothing and time what a plain step costs."""
+
+
+class SpeculativeLoop:
+    """Decodes one sequence of the cache, round by round; the same tokens as the plain loop."""
+
+    def __init__(
+        self, target: TargetModel, cache: DecoderCache, output: Output, config: DecodeConfig, sequence: int = 0
+    ) -> None:
+        self.target, self.cache, self.output, self.config, self.sequence = target, cache, output, config, sequence
+        self.costs = StepCosts()
+        self.controller = make_controller(config, self.costs)
+        self.proposer = SparseSelfDraft(target, cache)
+        self.counters = Counters(config, new_tokens=len(output.token_ids))
+        self._now = clock(target.device)
+
+    def run(self) -> Iterator[Event]:
+        """Rounds until the output ends."""
+        while self.output.finish_reason is None:
+            yield from self.round()
+
+    def round(self) -> tuple[Event, ...]:
+        """One round; at least one token enters the output. Returns what happened."""
+        pending, times, start = self.output.token_ids[-1], RoundTimes(), self._now()
+        drafts = self._draft(pending, times)
+
+        inputs = torch.tensor([[pending, *drafts.token_ids]], device=self.target.device)
+        logits = self.target.dense_forward(self.cache, inputs, (self.sequence,), keep=inputs.shape[1])
+        choices = logits[0].argmax(-1).tolist()  # row i: the target's token after input i
+
+        accepted = count_accepted(drafts.token_ids, choices)
+        taken = self.output.take([*drafts.token_ids[:accepted], choices[accepted]])
+        self.cache.commit(self.sequence, taken, self.config.window)
+        times.verify = self._now() - start - times.total
+        return self._account(drafts, accepted, taken, times)
+
+    def _draft(self, pending: int, times: RoundTimes) -> Proposal:
+        """Draft over a view that holds everything committed so far; nothing where only one token is left to come."""
+        limit = self.output.remaining - 1
+        if limit == 0 or self.counters.k_histogram[0] < PLAIN_STEPS:
+            return Proposal()
+        start = self._now()
+        count_mass(self.cache, self.sequence)
+        counted = self._now()
+        refresh_view(self.cache, self.sequence, Budget.resolve(self.config, self.cache.lengths[self.sequence]))
+        refreshed = self._now()
+        proposal = self.proposer.propose(self.sequence, pending, limit, self.controller)
+        times.mass, times.refresh, times.draft = counted - start, refreshed - counted, self._now() - refreshed
+        return proposal
+
+    def _account(self, drafts: Proposal, accepted: int, taken: int, times: RoundTimes) -> tuple[Event, ...]:
+        """Teach the controller, count, and tell."""
+        drafted, kept = len(drafts.token_ids), min(accepted, taken)
+        new = tuple(self.output.token_ids[-taken:])
+        self.counters.add_round(drafted, kept, taken - kept, times)
+        if not drafted:
+            self.costs.observe_plain(times.verify)
+            return (Tokens(new, (TokenKind.PLAIN,)),)
+        self.controller.observe(drafts.entropies, accepted)
+        self.costs.observe_round(drafted, times.draft, times.total - times.draft)
+        kinds = (TokenKind.ACCEPTED,) * kept + (TokenKind.BONUS,) * (taken - kept)
+        return (
+            Draft(drafts.token_ids, drafts.entropies, self.controller.k_star),
+            Verify(drafted, kept, new[-1] if taken > kept else None),
+            Tokens(new, kinds),
+        )
+
+
+def count_accepted(drafts: Sequence[int], choices: Sequence[int]) -> int:
+    """How many leading drafts are the target's own choices (greedy verification)."""
+    for i, (draft, choice) in enumerate(zip(drafts, choices, strict=False)):
+        if draft != choice:
+            return i
+    return len(drafts)
