@@ -1,8 +1,8 @@
 """The attention of one sequence, as pure functions on tensors: prefill, verify and plain steps, draft, and its mass.
 
-Grouped queries are packed: the G query heads that share a KV head become G*q rows of one product, so keys and values are
-read once and never repeated. Everything returns the log-sum-exp of the scores beside the output: partial results are
-merged by it, and the attention mass (Eq. 3) is computed from it later without a second normalisation.
+Grouped queries are packed: the G query heads that share a KV head become G*q rows of one product, so keys and values
+are read once and never repeated. Everything returns the log-sum-exp of the scores beside the output: partial results
+are merged by it, and the attention mass (Eq. 3) is computed from it later without a second normalisation.
 
 Names of dimensions: Hq query heads, Hkv KV heads, G = Hq / Hkv, q query rows, n key rows, D head size.
 """
@@ -46,8 +46,8 @@ def scaled_dot_product(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Attention of [H, m, D] over [H, n, D]: output [H, m, D] and log-sum-exp [H, m] (float32 or better).
 
-    `mask` [m, n] is additive; `causal` means m == n and row i sees keys 0..i. The fused CPU kernel where it applies, the
-    same written out elsewhere.
+    `mask` [m, n] is additive; `causal` means m == n and row i sees keys 0..i. The fused kernel on the CPU,
+    the same written out elsewhere.
     """
     if query.device.type == "cpu":
         output, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001 the public one has no lse

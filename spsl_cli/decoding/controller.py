@@ -45,11 +45,12 @@ class FixedController:
 class EntropyController:
     """The paper's controller, Eq. 6-8, as a stopping rule.
 
-    Eq. 8 needs the entropy of tokens that are not drafted yet. So it is evaluated after every drafted token, with p_i of
-    Eq. 7 for those drafted and a running mean of p for the rest, and the draft ends when its argmax is reached.
+    Eq. 8 needs the entropy of tokens that are not drafted yet. So it is evaluated after every drafted token, with p_i
+    of Eq. 7 for those drafted and a running mean of p for the rest, and the draft ends when its argmax is reached.
 
-    Choices where the paper is silent: beta 0.9; class means start one nat apart (0.5 accepted, 1.5 rejected); candidates
-    are 1 .. `K_MAX`; until the first round is timed, a draft step is taken to cost half of the rest of a round.
+    Choices where the paper is silent: beta 0.9; class means start one nat apart (0.5 accepted, 1.5 rejected);
+    candidates are 1 .. `K_MAX`; until the first round is timed, a draft step is taken to cost half of the rest of a
+    round.
 
     Known weakness: p never exceeds sigmoid(|H_acc - H_rej|), 0.73 at one nat, where tokens are accepted more often than
     that; so it stops too early.

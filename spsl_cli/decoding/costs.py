@@ -1,4 +1,4 @@
-"""What a step costs on this machine, measured while it runs: C_d (one draft step), C_v (the rest of a round), a plain step.
+"""What a step costs on this machine, measured as it runs: C_d (a draft step), C_v (the rest of a round), a plain step.
 
 Knows seconds only. Medians over the last few rounds: one slow step (a page fault, another process) moves nothing.
 """

@@ -11,8 +11,8 @@ import torch
 class ImportanceWindow:
     """S of one layer for every sequence: a ring of the last W rows of mass, and their running sum.
 
-    The ring is float16 (mass lies in [0, G]; only its order matters): W/D of the dense cache's bytes in float32. The sum
-    adds and takes away exactly what the ring holds.
+    The ring is float16 (mass lies in [0, G], and only its order matters), a W/4D share of a float32 dense cache. The
+    sum adds and takes away exactly what the ring holds.
     """
 
     def __init__(self, sequences: int, window: int, kv_heads: int, capacity: int, device: torch.device) -> None:

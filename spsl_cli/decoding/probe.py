@@ -25,8 +25,7 @@ def check_exact(target: TargetModel) -> None:
     name = type(target.model).__name__
     parts = (FEW_ROWS + 3, 5, 1)
     total = sum(parts)
-    vocabulary = target.model.get_input_embeddings().weight.shape[0]
-    token_ids = (torch.arange(total, device=target.device) * 7919 + 11)[None] % vocabulary
+    token_ids = (torch.arange(total, device=target.device) * 7919 + 11)[None] % target.vocabulary
     with torch.inference_mode():
         expected = target.model(input_ids=token_ids, use_cache=False).logits[0].float()
     cache = target.allocate(LayerSizes(1, total, 0, 1))

@@ -36,7 +36,9 @@ class SparseSelfDraft:
 
     def propose(self, sequence: int, pending: int, limit: int, controller: Controller) -> Proposal:
         """Up to `limit` tokens behind the pending one, as many as the controller wants."""
-        token, token_ids, entropies = pending, [], []
+        token = pending
+        token_ids: list[int] = []
+        entropies: list[float] = []
         while len(token_ids) < limit and controller.wants_more(entropies):
             ids = torch.tensor([[token]], device=self.target.device)
             logits = self.target.draft_forward(self.cache, ids, (sequence,), len(token_ids))

@@ -14,7 +14,7 @@ def count_mass(cache: DecoderCache, sequence: int) -> None:
         pending = layer.pending.pop(sequence, None)
         if pending is None:
             continue
-        keys = layer.keys[sequence, :, :length]
+        keys = layer.dense.keys[sequence, :, :length]
         layer.importance.add(sequence, attention_mass(pending.query, pending.lse, keys, layer.scaling))
 
 

@@ -16,7 +16,7 @@ from spsl_cli.decoding.autoregressive import PlainLoop
 from spsl_cli.decoding.config import K_MAX, DecodeConfig
 from spsl_cli.decoding.costs import clock
 from spsl_cli.decoding.engine import SpeculativeLoop
-from spsl_cli.decoding.kv_cache import LayerSizes
+from spsl_cli.decoding.kv_cache import LayerSizes, PendingQueries
 from spsl_cli.decoding.output import Output
 from spsl_cli.decoding.sparse_index import Budget
 from spsl_cli.decoding.target import TargetModel
@@ -49,6 +49,7 @@ class DecodingRun:
         self.loop: SpeculativeLoop | PlainLoop | None = None
         self.prefill_s = 0.0
         self._first_token: int | None = None
+        self._seeds: list[PendingQueries] = []
 
     def prefill(self) -> Iterator[Prefill]:
         """Write the prompt into the cache, chunk by chunk; the last row's logits give the first token."""
@@ -78,7 +79,7 @@ class DecodingRun:
         for i, layer in enumerate(self.cache.layers):
             layer.kept.clear()
             layer.pending.clear()
-            if layer.importance is not None:
+            if self._seeds:
                 layer.importance.clear(0)
                 layer.pending[0] = self._seeds[i]
 

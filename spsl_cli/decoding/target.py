@@ -25,7 +25,7 @@ FEW_ROWS = 32
 def spsl_attention(
     module: torch.nn.Module,
     query: torch.Tensor,
-    key: torch.Tensor,
+    _key: torch.Tensor,
     _value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     scaling: float | None = None,
@@ -70,8 +70,10 @@ class TargetModel:
         self.layer_count = int(config.num_hidden_layers)
         heads = int(config.num_attention_heads)
         self.groups = heads // int(getattr(config, "num_key_value_heads", None) or heads)
-        self.device = model.get_input_embeddings().weight.device
-        self.dtype = model.dtype
+        embedding: torch.Tensor = model.get_input_embeddings().weight  # type: ignore[assignment]
+        self.vocabulary = embedding.shape[0]
+        self.device = embedding.device
+        self.dtype: torch.dtype = model.dtype
         before = model.config._attn_implementation  # noqa: SLF001 there is no public way to read it
         model.set_attn_implementation(ATTENTION_NAME)  # this checks that the model can be switched at all
         self._configs = _switched_configs(model)
@@ -111,9 +113,7 @@ class TargetModel:
         starts = tuple(cache.lengths[sequence] for sequence in sequences)
         masks: tuple[torch.Tensor, ...] = ()
         if 1 < rows <= FEW_ROWS:
-            masks = tuple(
-                causal_mask(rows, self.groups, start + rows, self.model.dtype, self.device) for start in starts
-            )
+            masks = tuple(causal_mask(rows, self.groups, start + rows, self.dtype, self.device) for start in starts)
         self._enter(cache, ForwardState(Mode.DENSE, tuple(sequences), starts, keep, masks))
         return self._run(cache, token_ids, starts, logits)
 

@@ -6,10 +6,12 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from spsl_cli.documents.wording import ranges
+
 
 @dataclass(frozen=True)
 class Place:
-    """Where a character stands in its source: page (1-based, with its printed label) and line on that page (1-based)."""
+    """Where a character stands in its source: page (from 1, with its printed label) and line on that page (from 1)."""
 
     page: int
     label: str | None
@@ -58,6 +60,16 @@ class Document:
             starts.append(offset)
             offset += len(page.text) + 1
         return starts
+
+    @cached_property
+    def notices(self) -> tuple[str, ...]:
+        """All that the user should know: `warnings`, then those of pages, equal ones together ("pages 2, 4-7: ...")."""
+        pages: dict[str, list[int]] = {}
+        for page in self.pages:
+            for warning in page.warnings:
+                pages.setdefault(warning, []).append(page.number)
+        told = (f"page{'s' if len(numbers) > 1 else ''} {ranges(numbers)}: {text}" for text, numbers in pages.items())
+        return (*self.warnings, *told)
 
     @property
     def characters(self) -> int:

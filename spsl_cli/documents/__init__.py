@@ -1,0 +1,9 @@
+"""Documents: bytes in, text that knows its places out. Knows nothing of models, prompts or terminals."""
+
+from __future__ import annotations
+
+from spsl_cli.documents.collect import read_paths
+from spsl_cli.documents.document import Collection, Document, Page, Place, Skip
+from spsl_cli.documents.limits import Limits
+
+__all__ = ["Collection", "Document", "Limits", "Page", "Place", "Skip", "read_paths"]

@@ -1,0 +1,48 @@
+"""The kind for plain text and source code: one page, as it stands. Also reads what other kinds are not read as yet."""
+
+from __future__ import annotations
+
+import re
+
+from spsl_cli.documents.document import Page
+from spsl_cli.documents.encoding import decode
+from spsl_cli.documents.source import Extract, Source, UnreadableError
+
+MEDIA_TYPE = "text/plain"
+_READ_AS_SOURCE = {
+    ".html": "HTML is",
+    ".htm": "HTML is",
+    ".xhtml": "HTML is",
+    ".ipynb": "a notebook is",
+    ".eml": "an e-mail message is",
+}
+_HTML_START = re.compile(
+    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
+)
+_SNIFFED = 4096
+
+
+def matches(source: Source) -> bool:
+    """The last kind asked: whatever is not binary can be read as text."""
+    del source
+    return True
+
+
+def read(source: Source) -> Extract:
+    """The whole text as one page. Raises UnreadableError where there is none."""
+    return read_as(source, MEDIA_TYPE)
+
+
+def read_as(source: Source, media_type: str) -> Extract:
+    """The same for a kind of text that goes by a media type of its own."""
+    decoded = decode(source.data)
+    if not decoded.text.strip():
+        raise UnreadableError("no text")
+    what = _READ_AS_SOURCE.get(source.suffix) or ("HTML is" if is_html(source.data) else None)
+    warnings = (*decoded.warnings, f"{what} read as its source text for now") if what else decoded.warnings
+    return Extract(media_type, (Page(1, decoded.text),), decoded.encoding, warnings)
+
+
+def is_html(data: bytes) -> bool:
+    """Whether the text begins as an HTML page does."""
+    return _HTML_START.match(data[:_SNIFFED].removeprefix(b"\xef\xbb\xbf")) is not None

@@ -1,0 +1,51 @@
+"""Tiny random models, built where they are used: the decoder's exactness does not depend on what a model has learned."""
+
+from __future__ import annotations
+
+import torch
+from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedModel, Qwen2Config, Qwen3Config
+
+VOCABULARY = 61
+_SIZES = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 48,
+    "intermediate_size": 64,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 6,
+    "num_key_value_heads": 2,
+    "head_dim": 8,
+    "max_position_embeddings": 2048,
+    "bos_token_id": None,
+    "eos_token_id": None,
+    "pad_token_id": 0,
+}
+CONFIGS = {"llama": LlamaConfig, "qwen2": Qwen2Config, "qwen3": Qwen3Config}
+
+
+def tiny_model(family: str = "llama", seed: int = 0, dtype: torch.dtype = torch.float32, **sizes) -> PreTrainedModel:
+    """Random weights, scaled so that attention is not flat: drafts over a part of the cache stand about half the time."""
+    torch.manual_seed(seed)
+    config = CONFIGS[family](**{**_SIZES, **sizes})
+    model = AutoModelForCausalLM.from_config(config, dtype=dtype)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "v_proj" in name or "o_proj" in name:
+                parameter.mul_(1.5)
+            elif "proj" in name or "embed" in name:
+                parameter.mul_(6.0)
+    return model.eval().requires_grad_(requires_grad=False)
+
+
+def random_prompt(length: int, seed: int = 0) -> list[int]:
+    """Token ids without the padding token."""
+    generator = torch.Generator().manual_seed(1000 + seed)
+    return torch.randint(1, VOCABULARY, (length,), generator=generator).tolist()
+
+
+def generate(model: PreTrainedModel, prompt: list[int], max_new_tokens: int, **options) -> list[int]:
+    """New tokens of Hugging Face's own greedy generation."""
+    ids = torch.tensor([prompt])
+    output = model.generate(
+        ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=max_new_tokens, **options
+    )
+    return output[0, len(prompt) :].tolist()
