@@ -180,7 +180,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class RoundEvent(Event):
-    """One round as a person sees it: its tokens in order (rejected ones last), the k* aimed at, and the counters so far."""
+    """One round as a person sees it: its tokens in order (rejected last), the k* aimed at, the counters so far."""
 
     pieces: tuple[Piece, ...]
     k_star: int | None
@@ -195,7 +195,7 @@ class Comparison(Event):
     baseline: str
     tokens_per_s: float
     decode_s: float
-    speedup: float
+    speedup: float | None
     identical: bool
     first_difference: int | None = None
     top2_margin: float | None = None

@@ -1,4 +1,4 @@
-"""Tiny random models, built where they are used: the decoder's exactness does not depend on what a model has learned."""
+"""Tiny random models, built where they are used: exactness does not depend on what a model has learned."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONFIGS = {"llama": LlamaConfig, "qwen2": Qwen2Config, "qwen3": Qwen3Config}
 
 
 def tiny_model(family: str = "llama", seed: int = 0, dtype: torch.dtype = torch.float32, **sizes) -> PreTrainedModel:
-    """Random weights, scaled so that attention is not flat: drafts over a part of the cache stand about half the time."""
+    """Random weights, scaled so that attention is not flat: a part of the cache is right about half the time."""
     torch.manual_seed(seed)
     config = CONFIGS[family](**{**_SIZES, **sizes})
     model = AutoModelForCausalLM.from_config(config, dtype=dtype)

@@ -42,9 +42,9 @@ class DecodingRun:
             raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
         self.target, self.prompt_ids, self.config = target, list(prompt_ids), config
         self.max_new_tokens, self.stop_token_ids = max_new_tokens, frozenset(stop_token_ids)
-        capacity = len(prompt_ids) + max_new_tokens
-        slots = Budget.resolve(config, capacity).total + K_MAX if config.speculation else 0
-        self.cache = target.allocate(LayerSizes(1, capacity, slots, config.window))
+        self.capacity = len(prompt_ids) + max_new_tokens
+        slots = Budget.resolve(config, self.capacity).total + K_MAX if config.speculation else 0
+        self.cache = target.allocate(LayerSizes(1, self.capacity, slots, config.window))
         self.output = Output(max_new_tokens, stop_token_ids)
         self.loop: SpeculativeLoop | PlainLoop | None = None
         self.prefill_s = 0.0

@@ -14,7 +14,7 @@ from spsl_cli.documents.folder import Found
 from spsl_cli.documents.intake import read_file, read_stream
 from spsl_cli.documents.kinds import kind_of
 from spsl_cli.documents.limits import Limits
-from spsl_cli.documents.source import Source, UnreadableError
+from spsl_cli.documents.source import AlreadyReadError, Source, UnreadableError
 from spsl_cli.documents.wording import failure, os_reason
 
 _log = logging.getLogger(__name__)
@@ -68,21 +68,21 @@ class _Reading:
         try:
             self.documents.append(self._document(found))
         except UnreadableError as error:
-            self.skipped.append(Skip(found.name, str(error)))
+            self.skipped.append(Skip(found.name, str(error), by_rule=isinstance(error, AlreadyReadError)))
         except Exception as error:  # noqa: BLE001 - a reader's fault costs its own file only; it is named
             _log.debug("reading %s failed", found.name, exc_info=True)
             self.skipped.append(Skip(found.name, f"could not be read: {type(error).__name__}: {failure(error)}"))
 
     def _document(self, found: Found) -> Document:
         if found.path in self._taken:
-            raise UnreadableError("named twice")
+            raise AlreadyReadError("named twice")
         self._taken.add(found.path)
         data = self._bytes(found)
         if not data:
             raise UnreadableError("empty file" if found.path else "empty")
         digest = hashlib.sha256(data).hexdigest()
         if digest in self._names_by_hash:
-            raise UnreadableError(f"same content as {self._names_by_hash[digest]}")
+            raise AlreadyReadError(f"same content as {self._names_by_hash[digest]}")
         source = Source(found.name, data, self._password, self._limits)
         extract = kind_of(source).read(source)
         characters = sum(len(page.text) for page in extract.pages)

@@ -88,10 +88,14 @@ class Document:
 
 @dataclass(frozen=True)
 class Skip:
-    """An input that was not read, and why, in words for the user."""
+    """An input that was not read, and why, in words for the user.
+
+    `by_rule` tells what is left out on purpose (hidden entries, the same content again) from what a user may miss.
+    """
 
     path: str
     reason: str
+    by_rule: bool = False
 
 
 @dataclass(frozen=True)

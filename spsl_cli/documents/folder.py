@@ -62,7 +62,7 @@ def walk(root: Path) -> Iterator[Found | Skip]:
         empty = False
         yield found
     if hidden:
-        yield Skip(shown(str(root)), _left_out(hidden))
+        yield Skip(shown(str(root)), _left_out(hidden), by_rule=True)
     elif empty:
         yield Skip(shown(str(root)), "no files in this folder")
 

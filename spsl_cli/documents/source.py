@@ -13,6 +13,10 @@ class UnreadableError(Exception):
     """A source that gives no document; `str(error)` is the reason in words for the user. Never leaves this package."""
 
 
+class AlreadyReadError(UnreadableError):
+    """A source whose content is a document already: left out on purpose."""
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """The bytes of one input. `name` is the path as shown; it names the source and may hint at its kind, no more."""

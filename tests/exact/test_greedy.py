@@ -40,7 +40,7 @@ def test_any_budget(budget):
 
 
 def test_a_full_budget_drafts_exactly():
-    """Over all rows a draft is the target itself, so every token must be accepted: the view's rows are the right ones."""
+    """Over all rows a draft is the target itself, so every token is accepted: its rows are the right ones."""
     result = decode(tiny_model(), random_prompt(100), k=5, budget=1.0)
     assert result.stats.drafted > 20
     assert result.stats.acceptance_rate == 1.0

@@ -137,7 +137,16 @@ def test_files_that_are_no_models(tmp_path, tiny):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"\x01", struct.pack("<Q", 1 << 62), struct.pack("<Q", 9) + b"{", b"\xff" * 64]
+    "content",
+    [
+        b"",
+        b"\x01",
+        struct.pack("<Q", 1 << 62),
+        struct.pack("<Q", 9) + b"{",
+        struct.pack("<Q", 8) + b'{"a": 1}',
+        struct.pack("<Q", 2) + b"[]",
+        b"\xff" * 64,
+    ],
 )
 def test_damaged_weights_are_one_line(tiny, content):
     (tiny / "model.safetensors").write_bytes(content)

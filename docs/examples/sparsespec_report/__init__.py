@@ -1,0 +1,1 @@
+"""The parts of `sparsespec-report.pdf`: numbers, look, figures and text; `build_report.py` binds them."""

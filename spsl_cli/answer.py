@@ -1,0 +1,156 @@
+"""One answer with all that is known of how it came about, and its JSON form (schema `spsl.answer/1`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from spsl_cli.documents.document import Collection
+from spsl_cli.events import Comparison, SpeculationStats
+
+SCHEMA = "spsl.answer/1"
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What decoded: the contract's `model`."""
+
+    id: str
+    revision: str
+    dtype: str
+    device: str
+    quantization: str | None
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Seconds by stage; `ttft_s` from the start of the run to the first token."""
+
+    load_s: float
+    ingest_s: float
+    prefill_s: float
+    decode_s: float
+    ttft_s: float
+    total_s: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer or a summary. `token_ids` are the new tokens as decoded, `prompt_ids` what they followed."""
+
+    command: str
+    question: str | None
+    text: str
+    finish_reason: str
+    model: ModelFacts
+    collection: Collection
+    document_tokens: tuple[int, ...]
+    prompt_ids: tuple[int, ...]
+    token_ids: tuple[int, ...]
+    timing: Timing
+    stats: SpeculationStats
+    comparison: Comparison | None
+    warnings: tuple[str, ...]
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """The object that `ask --json` and `summarize --json` print."""
+    return {
+        "schema": SCHEMA,
+        "command": answer.command,
+        "question": answer.question,
+        "answer": answer.text,
+        "finish_reason": answer.finish_reason,
+        "model": asdict(answer.model),
+        "documents": documents_json(answer.collection, answer.document_tokens),
+        "skipped": skipped_json(answer.collection),
+        "citations": [],
+        "usage": {
+            "prompt_tokens": len(answer.prompt_ids),
+            "cached_tokens": 0,
+            "prefilled_tokens": len(answer.prompt_ids),
+            "new_tokens": len(answer.token_ids),
+        },
+        "timing": asdict(answer.timing),
+        "speculation": speculation_json(answer.stats),
+        "comparison": None if answer.comparison is None else asdict(answer.comparison),
+        "warnings": list(answer.warnings),
+        "token_ids": list(answer.token_ids),
+        "prompt_token_ids": list(answer.prompt_ids),
+    }
+
+
+def answers_json(answers: Sequence[Answer]) -> dict[str, Any]:
+    """One answer as itself, several as `spsl.answers/1`."""
+    if len(answers) == 1:
+        return answer_json(answers[0])
+    return {"schema": "spsl.answers/1", "answers": [answer_json(answer) for answer in answers]}
+
+
+def documents_json(collection: Collection, tokens: Sequence[int]) -> list[dict[str, Any]]:
+    """The contract's `documents`: facts, not text."""
+    return [
+        {
+            "path": document.path,
+            "sha256": document.sha256,
+            "media_type": document.media_type,
+            "pages": len(document.pages),
+            "characters": document.characters,
+            "tokens": count,
+            "warnings": list(document.notices),
+        }
+        for document, count in zip(collection.documents, tokens, strict=True)
+    ]
+
+
+def skipped_json(collection: Collection) -> list[dict[str, str]]:
+    """The contract's `skipped`."""
+    return [{"path": skip.path, "reason": skip.reason} for skip in collection.skipped]
+
+
+def read_json(collection: Collection) -> dict[str, Any]:
+    """The object that `read --json` prints (schema `spsl.documents/1`)."""
+    return {
+        "schema": "spsl.documents/1",
+        "documents": [
+            {
+                "path": document.path,
+                "sha256": document.sha256,
+                "media_type": document.media_type,
+                "encoding": document.encoding,
+                "warnings": list(document.warnings),
+                "pages": [
+                    {"number": page.number, "label": page.label, "text": page.text, "warnings": list(page.warnings)}
+                    for page in document.pages
+                ],
+            }
+            for document in collection.documents
+        ],
+        "skipped": skipped_json(collection),
+    }
+
+
+def speculation_json(stats: SpeculationStats) -> dict[str, Any]:
+    """The contract's `speculation`. `bonus` and `mass_s` are more than it names: with them the sums come out."""
+    return {
+        "enabled": stats.enabled,
+        "controller": stats.controller,
+        "budget": stats.budget,
+        "rounds": stats.rounds,
+        "drafted": stats.drafted,
+        "accepted": stats.accepted,
+        "bonus": stats.bonus,
+        "lookup_drafted": stats.lookup_drafted,
+        "lookup_accepted": stats.lookup_accepted,
+        "acceptance_rate": stats.acceptance_rate,
+        "mean_accepted": stats.mean_accepted,
+        "tokens_per_s": stats.tokens_per_s,
+        "k_histogram": {str(k): count for k, count in stats.k_histogram.items()},
+        "refresh_s": stats.refresh_s,
+        "mass_s": stats.mass_s,
+        "draft_s": stats.draft_s,
+        "verify_s": stats.verify_s,
+        "plain_step_s": stats.plain_step_s,
+        "estimated_speedup": stats.estimated_speedup,
+    }

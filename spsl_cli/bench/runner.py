@@ -1,0 +1,175 @@
+"""One prompt, decoded again and again by each system in turn from the same prefill; medians and paired ratios.
+
+Interleaving is what makes a ratio worth something on a machine that others use too: whatever slows one side down for a
+while slows the other as well. A speedup is only told if the outputs are the same.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from spsl_cli.answer import speculation_json
+from spsl_cli.bench.hugging_face import eager_loop
+from spsl_cli.comparison import first_difference
+from spsl_cli.events import SpeculationStats
+
+if TYPE_CHECKING:
+    from spsl_cli.decoding.run import DecodingRun
+
+SPARSESPEC, PLAIN, EAGER = "sparsespec-l", "ar", "hf-eager"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Least, median and greatest of some repeats."""
+
+    low: float
+    median: float
+    high: float
+
+    @classmethod
+    def of(cls, values: list[float]) -> Spread:
+        """Of at least one value."""
+        return cls(min(values), median(values), max(values))
+
+
+@dataclass(frozen=True)
+class SystemResult:
+    """One system: tokens per second of decoding, speedup against `ar` pair by pair, and whether its tokens are `ar`'s.
+
+    `speedup` is None for `ar` itself, and where the tokens differ; `stats` are those of the last repeat.
+    """
+
+    name: str
+    tokens_per_s: Spread
+    speedup: Spread | None
+    identical: bool | None
+    first_difference: int | None
+    stats: SpeculationStats | None
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """All systems on one prompt."""
+
+    prompt_tokens: int
+    new_tokens: int
+    repeats: int
+    prefill_s: float
+    systems: tuple[SystemResult, ...]
+
+
+def run_bench(run: DecodingRun, repeats: int, *, compare: bool, tell: Callable[[str, int, int], None]) -> BenchResult:
+    """Measure `run`, which has been prefilled. Without `compare` only SparseSpec-L, so no measured speedup.
+
+    `tell(system, done, total)` is called before each repeat. One decoding of each kind comes first and is not counted.
+    """
+    names = (SPARSESPEC, PLAIN, EAGER) if compare else (SPARSESPEC,)
+    rates: dict[str, list[float]] = {name: [] for name in names}
+    tokens: dict[str, list[int]] = {}
+    last: dict[str, SpeculationStats] = {}
+    for turn in range(-1, repeats):
+        for name in names:
+            tell(name, turn + 1, repeats + 1)
+            length = len(tokens[SPARSESPEC]) if SPARSESPEC in tokens else run.max_new_tokens
+            ids, seconds, stats = _decode(run, name, length)
+            tokens[name] = ids
+            if stats is not None:
+                last[name] = stats
+            if turn >= 0:
+                rates[name].append((len(ids) - 1) / seconds if seconds > 0 else 0.0)
+    systems = tuple(_result(name, rates, tokens, last.get(name), compare) for name in names)
+    return BenchResult(len(run.prompt_ids), len(tokens[SPARSESPEC]), repeats, run.prefill_s, systems)
+
+
+def _decode(run: DecodingRun, name: str, length: int) -> tuple[list[int], float, SpeculationStats | None]:
+    if name == EAGER:
+        ids, seconds = eager_loop(run.target.model, run.prompt_ids, length)
+        return ids, seconds, None
+    run.rewind()
+    for _ in run.decode(speculation=name == SPARSESPEC):
+        pass
+    stats = run.stats()
+    return list(run.output.token_ids), stats.decode_s, stats
+
+
+def _result(
+    name: str,
+    rates: dict[str, list[float]],
+    tokens: dict[str, list[int]],
+    stats: SpeculationStats | None,
+    compare: bool,
+) -> SystemResult:
+    difference = first_difference(tokens[name], tokens[PLAIN]) if compare else None
+    identical = difference is None if compare else None
+    speedup = None
+    if compare and identical and name != PLAIN:
+        pairs = zip(rates[name], rates[PLAIN], strict=True)
+        speedup = Spread.of([ours / theirs for ours, theirs in pairs if theirs > 0] or [0.0])
+    return SystemResult(name, Spread.of(rates[name]), speedup, identical, difference, stats)
+
+
+def bench_json(result: BenchResult, model: dict[str, Any]) -> dict[str, Any]:
+    """The object of `bench --json` (schema `spsl.bench/1`)."""
+    return {
+        "schema": "spsl.bench/1",
+        "model": model,
+        "machine": machine_facts(),
+        "prompt_tokens": result.prompt_tokens,
+        "new_tokens": result.new_tokens,
+        "repeats": result.repeats,
+        "prefill_s": result.prefill_s,
+        "systems": [
+            {
+                "name": system.name,
+                "tokens_per_s": asdict(system.tokens_per_s),
+                "speedup": None if system.speedup is None else asdict(system.speedup),
+                "identical": system.identical,
+                "first_difference": system.first_difference,
+                "speculation": None if system.stats is None else speculation_json(system.stats),
+            }
+            for system in result.systems
+        ],
+    }
+
+
+def bench_rows(result: BenchResult) -> Iterator[tuple[str, ...]]:
+    """The rows of the table: system, tokens/s, speedup, identity, acceptance, accepted length."""
+    for system in result.systems:
+        stats = system.stats
+        drafts = stats is not None and stats.drafted > 0
+        yield (
+            system.name,
+            _spread(system.tokens_per_s, ".1f"),
+            "-" if system.speedup is None else f"{_spread(system.speedup, '.2f')}",
+            {None: "-", True: "yes", False: f"no, from token {system.first_difference}"}[system.identical],
+            f"{stats.acceptance_rate:.1%}" if stats is not None and drafts else "-",
+            f"{stats.mean_accepted:.2f}" if stats is not None and drafts else "-",
+        )
+
+
+COLUMNS = ("system", "tokens/s", "speedup over ar", "same tokens as ar", "acceptance", "accepted a round")
+
+
+def _spread(spread: Spread, form: str) -> str:
+    return f"{spread.median:{form}} ({spread.low:{form}}-{spread.high:{form}})"
+
+
+def machine_facts() -> dict[str, Any]:
+    """What a reader needs to know of the machine to make sense of the figures."""
+    import torch  # noqa: PLC0415
+    import transformers  # noqa: PLC0415
+
+    return {
+        "system": platform.platform(),
+        "processor": platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+    }

@@ -1,0 +1,22 @@
+"""A long text that every machine has: the reference topics that come with Python itself."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from spsl_cli.documents import Document, Page
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+
+def builtin_document(tokenizer: PreTrainedTokenizerFast, tokens: int) -> Document:
+    """About `tokens` tokens of Python's language reference (some 120,000 in all), always the same."""
+    from pydoc_data.topics import topics  # noqa: PLC0415 half a megabyte
+
+    text = "\n\n".join(topics[name] for name in sorted(topics))[: 12 * tokens]
+    ids = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    text = text[: ids[min(tokens, len(ids)) - 1][1]]
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return Document("pydoc_data.topics", digest, "text/plain", (Page(1, text),), "utf-8")

@@ -1,0 +1,53 @@
+"""`spsl ask PATH... QUESTION`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from spsl_cli.cli.options import AsJson, Debug, OutputFile, Password, Plain, Quiet, with_settings
+from spsl_cli.cli.output import deliver, session_with_panel
+from spsl_cli.config import Settings
+from spsl_cli.errors import UsageError
+from spsl_cli.render import Streams
+from spsl_cli.session import Request
+
+
+@with_settings
+def ask(
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH... QUESTION", help="Files, folders, patterns or - (stdin); last, the question."),
+    ],
+    *,
+    question: Annotated[
+        list[str] | None, typer.Option("-q", "--question", help="The question; may be given several times.")
+    ] = None,
+    password: Password = None,
+    output: OutputFile = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    plain: Plain = False,
+    debug: Debug = False,  # noqa: ARG001 read by main()
+    settings: Settings,
+) -> None:
+    """Answer a question from documents.
+
+    Example: spsl ask report.pdf "How many people were asked?"
+    """
+    paths, questions = (words, question) if question else (words[:-1], words[-1:])
+    if not paths:
+        raise UsageError("a question needs documents", hint='spsl ask PATH... "QUESTION"')
+    if any(not text.strip() for text in questions):
+        raise UsageError("the question is empty", hint="give it as the last argument or with -q")
+    streams = Streams.detect(plain=plain)
+    answers = []
+    with session_with_panel(settings, streams, quiet=quiet, plain=plain) as session:
+        collection = session.read(paths, sys.stdin.buffer, password)
+        for text in questions:
+            answers.append(session.answer(collection, Request("ask", question=text)))
+            if answers[-1].finish_reason == "interrupted":
+                break
+    deliver(answers, streams, as_json=as_json, output=output)

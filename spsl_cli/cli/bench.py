@@ -1,0 +1,53 @@
+"""`spsl bench`: speed and acceptance on this machine, on a built-in text or given documents."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, replace
+from typing import Annotated
+
+import typer
+
+from spsl_cli.cli.options import AsJson, Debug, Plain, Quiet, with_settings
+from spsl_cli.cli.output import session_with_panel
+from spsl_cli.config import Settings
+from spsl_cli.render import Streams, render_table, write_json
+
+DEFAULT_NEW_TOKENS = 64
+
+
+@with_settings
+def bench(
+    paths: Annotated[
+        list[str] | None, typer.Argument(metavar="[PATH...]", help="Documents to summarize; else a built-in text.")
+    ] = None,
+    *,
+    context: Annotated[int, typer.Option("--context", metavar="N", min=1, help="Tokens of the built-in text.")] = 2000,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Counted repeats of each system.")] = 3,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    plain: Plain = False,
+    debug: Debug = False,  # noqa: ARG001 read by main()
+    settings: Settings,
+) -> None:
+    """Measure decoding: tokens per second, acceptance, and with --compare-ar speedup and identity.
+
+    Example: spsl bench --compare-ar --context 4000
+    """
+    from spsl_cli.bench.measure import builtin, measure  # noqa: PLC0415 not needed by other commands
+    from spsl_cli.bench.runner import COLUMNS, bench_json, bench_rows  # noqa: PLC0415
+
+    if settings.origin["max_new_tokens"] == "default":
+        settings = replace(settings, max_new_tokens=DEFAULT_NEW_TOKENS)
+    streams = Streams.detect(plain=plain)
+    with session_with_panel(settings, streams, quiet=quiet, plain=plain) as session:
+        collection = session.read(paths, sys.stdin.buffer) if paths else builtin(session, context)
+        result, model = measure(session, collection, repeats, session.report)
+    if as_json:
+        write_json(streams, bench_json(result, asdict(model)))
+        return
+    title = (
+        f"{model.id}, {model.device} {model.dtype}: {result.prompt_tokens:,} prompt tokens, {result.new_tokens} new, "
+        f"median (least-greatest) of {result.repeats}"
+    )
+    render_table(streams, title, COLUMNS, list(bench_rows(result)))

@@ -1,0 +1,83 @@
+"""Options that several commands share, each declared once, and the way from them to `Settings`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from spsl_cli.config import resolve_settings
+
+SETTINGS_OPTIONS: dict[str, Any] = {
+    "model": Annotated[
+        str | None,
+        typer.Option("--model", metavar="ID|PATH|GGUF", help="Hub id, local folder or GGUF file."),
+    ],
+    "revision": Annotated[str | None, typer.Option("--revision", help="Revision of a Hub model.")],
+    "device": Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")],
+    "dtype": Annotated[str | None, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")],
+    "quantize": Annotated[str | None, typer.Option("--quantize", help="4bit or 8bit (CUDA only).")],
+    "offline": Annotated[bool | None, typer.Option("--offline", help="Use only what is on this machine.")],
+    "max_new_tokens": Annotated[
+        int | None,
+        typer.Option("--max-new-tokens", metavar="N", help="Longest answer in tokens [256]."),
+    ],
+    "temperature": Annotated[
+        float | None,
+        typer.Option("--temperature", help="0 is greedy, the only choice so far."),
+    ],
+    "system": Annotated[str | None, typer.Option("--system", help="System message instead of the built-in one.")],
+    "compare_ar": Annotated[
+        bool | None,
+        typer.Option("--compare-ar", help="Decode again without speculation; report speedup and identity."),
+    ],
+    "speculation": Annotated[
+        bool | None,
+        typer.Option("--speculation/--no-speculation", help="Draft and verify, or plain decoding.", show_default=False),
+    ],
+    "budget": Annotated[
+        str | None,
+        typer.Option("--budget", metavar="SHARE|N", help="Positions a draft reads: a share (0.1) or a number (800)."),
+    ],
+    "k": Annotated[
+        str | None,
+        typer.Option("--k", metavar="auto|N", help="Draft length: 1 to 16, or auto."),
+    ],
+    "controller": Annotated[
+        str | None,
+        typer.Option("--controller", help="entropy, or fixed (with --k N)."),
+    ],
+}
+
+Paths = Annotated[
+    list[str], typer.Argument(metavar="PATH...", help="Files, folders, patterns, or - for standard input.")
+]
+Password = Annotated[str | None, typer.Option("--password", help="Password of an encrypted PDF.")]
+OutputFile = Annotated[
+    str | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="On standard error only warnings and errors.")]
+Plain = Annotated[bool, typer.Option("--plain", help="No live panel and no escape codes.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give `command` every option of `SETTINGS_OPTIONS`; it gets them as its argument `settings`, resolved."""
+    signature = inspect.signature(command, eval_str=True)
+    own = [parameter for name, parameter in signature.parameters.items() if name != "settings"]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in SETTINGS_OPTIONS.items()
+    ]
+
+    @functools.wraps(command)
+    def wrapper(**arguments: Any) -> None:
+        options = {name: arguments.pop(name) for name in SETTINGS_OPTIONS}
+        command(**arguments, settings=resolve_settings(options))
+
+    wrapper.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
+    return wrapper

@@ -1,0 +1,55 @@
+"""`spsl summarize PATH...`: one summary over all documents."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from spsl_cli.cli.options import AsJson, Debug, OutputFile, Password, Paths, Plain, Quiet, with_settings
+from spsl_cli.cli.output import deliver, session_with_panel
+from spsl_cli.config import Settings
+from spsl_cli.errors import UsageError
+from spsl_cli.render import Streams
+from spsl_cli.session import Request
+
+WORDS = {"short": 60, "medium": 150, "long": 400}
+
+
+@with_settings
+def summarize(
+    paths: Paths,
+    *,
+    length: Annotated[
+        str | None, typer.Option("--length", metavar="short|medium|long|N", help="Words to aim at.")
+    ] = None,
+    focus: Annotated[str | None, typer.Option("--focus", help="What the summary should dwell on.")] = None,
+    password: Password = None,
+    output: OutputFile = None,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+    plain: Plain = False,
+    debug: Debug = False,  # noqa: ARG001 read by main()
+    settings: Settings,
+) -> None:
+    """Summarize documents, all of them in one summary.
+
+    Example: spsl summarize folder/ --length short
+    """
+    request = Request("summarize", focus=focus, length=_words(length))
+    streams = Streams.detect(plain=plain)
+    with session_with_panel(settings, streams, quiet=quiet, plain=plain) as session:
+        collection = session.read(paths, sys.stdin.buffer, password)
+        answer = session.answer(collection, request)
+    deliver([answer], streams, as_json=as_json, output=output)
+
+
+def _words(length: str | None) -> int | None:
+    if length is None:
+        return None
+    if length in WORDS:
+        return WORDS[length]
+    if length.isdecimal() and int(length) > 0:
+        return int(length)
+    raise UsageError(f"--length {length!r} is not understood", hint="use short, medium, long or a number of words")

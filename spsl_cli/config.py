@@ -1,0 +1,142 @@
+"""Settings: frozen values with their origin. Option before `SPSL_*` variable before settings file before default.
+
+Knows names, types and where a value came from; nothing of what the values do.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from spsl_cli.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What every command that decodes may be told; `origin` says for each name where its value came from."""
+
+    model: str | None = None
+    revision: str | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    quantize: str | None = None
+    offline: bool = False
+    max_new_tokens: int = 256
+    temperature: float = 0.0
+    system: str | None = None
+    speculation: bool = True
+    compare_ar: bool = False
+    budget: float | int = 0.10
+    k: Literal["auto"] | int = "auto"
+    controller: str = "entropy"
+    origin: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+
+def config_file() -> Path:
+    """Where the settings file lies: `spsl/config.toml` in the platform's configuration folder."""
+    import platformdirs  # noqa: PLC0415 not needed for --help
+
+    return platformdirs.user_config_path("spsl") / "config.toml"
+
+
+def parse_budget(text: str) -> float | int:
+    """`0.1` is a share of the positions, `800` a number of them."""
+    return int(text) if text.strip().isdecimal() else float(text)
+
+
+def parse_k(text: str) -> Literal["auto"] | int:
+    """`auto` or a number."""
+    return "auto" if text.strip() == "auto" else int(text)
+
+
+def parse_switch(text: str) -> bool:
+    """`1`, `true`, `yes`, `on` and their opposites."""
+    word = text.strip().lower()
+    if word in ("1", "true", "yes", "on"):
+        return True
+    if word in ("0", "false", "no", "off", ""):
+        return False
+    raise ValueError(f"{text!r} is neither true nor false")
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "offline": parse_switch,
+    "speculation": parse_switch,
+    "compare_ar": parse_switch,
+    "max_new_tokens": int,
+    "temperature": float,
+    "budget": parse_budget,
+    "k": parse_k,
+}
+NAMES = tuple(spec.name for spec in fields(Settings) if spec.name != "origin")
+
+
+def resolve_settings(
+    options: Mapping[str, Any], *, environ: Mapping[str, str] | None = None, file: Path | None = None
+) -> Settings:
+    """Settle every setting. In `options` a name that is missing or None was not given on the command line.
+
+    Raises UsageError for a value that cannot be understood, naming where it came from.
+    """
+    environ = os.environ if environ is None else environ
+    file = file or config_file()
+    from_file = _read_file(file)
+    values: dict[str, Any] = {}
+    origin: dict[str, str] = {}
+    for name in NAMES:
+        variable = f"SPSL_{name.upper()}"
+        if options.get(name) is not None:
+            source, raw = "option", options[name]
+        elif environ.get(variable):
+            source, raw = variable, environ[variable]
+        elif name in from_file:
+            source, raw = str(file), from_file[name]
+        else:
+            origin[name] = "default"
+            continue
+        values[name] = _parse(name, raw, source)
+        origin[name] = source
+    settings = Settings(**values, origin=origin)
+    _check(settings)
+    return settings
+
+
+def _parse(name: str, raw: Any, source: str) -> Any:
+    parser = _PARSERS.get(name)
+    if parser is None or not isinstance(raw, str):
+        return raw
+    try:
+        return parser(raw)
+    except ValueError as error:
+        raise UsageError(f"{name} from {source} is not understood: {raw!r}", hint=str(error)) from error
+
+
+def _read_file(file: Path) -> dict[str, Any]:
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"the settings file {file} cannot be read: {error}") from error
+    unknown = sorted(set(content) - set(NAMES))
+    if unknown:
+        raise UsageError(f"the settings file {file} has unknown names: {', '.join(unknown)}")
+    return content
+
+
+def _check(settings: Settings) -> None:
+    """The types a file can get wrong, and ranges that have nothing to do with the model."""
+    for name, kind in (("max_new_tokens", int), ("temperature", (int, float)), ("budget", (int, float))):
+        value = getattr(settings, name)
+        if isinstance(value, bool) or not isinstance(value, kind):
+            raise UsageError(f"{name} from {settings.origin[name]} must be a number, got {value!r}")
+    if settings.max_new_tokens < 1:
+        raise UsageError(f"max_new_tokens must be at least 1, got {settings.max_new_tokens}")
+    if settings.temperature != 0:
+        raise UsageError(
+            f"temperature {settings.temperature} is not supported yet", hint="only greedy decoding is: leave it at 0"
+        )

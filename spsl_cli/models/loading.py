@@ -1,0 +1,188 @@
+"""From a model's folder to a model that can decode, with the facts a report needs. How it got there is not known.
+
+Safetensors only, never code from the model's folder, never the network; weights that are missing are an error and are
+not made up at random.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spsl_cli.errors import ModelUnavailableError, OutOfMemoryError, SpslError, UnsupportedModelError, UsageError
+from spsl_cli.models.devices import pick_device, pick_dtype
+from spsl_cli.models.folder import CONFIG, check_folder, read_json
+from spsl_cli.models.memory import context_length
+from spsl_cli.models.progress import LOAD, Progress, silent
+from spsl_cli.models.quiet import quiet
+from spsl_cli.models.source import ModelSource
+from spsl_cli.models.support import check_supported
+from spsl_cli.models.wording import first_line
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+_LOCAL_ONLY: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedModel:
+    """A model in evaluation mode on its device, its tokenizer, and what a report says of it."""
+
+    model: PreTrainedModel
+    tokenizer: PreTrainedTokenizerBase
+    id: str
+    revision: str
+    dtype: str
+    device: str
+    quantization: str | None
+    context_length: int
+    path: Path
+    license: str | None
+
+
+def load_config(folder: Path) -> PreTrainedConfig:
+    """The configuration in `folder`. Raises `UnsupportedModelError` if transformers has no code of its own for it."""
+    raw = read_json(folder / CONFIG)
+    with quiet():
+        from transformers import AutoConfig, __version__  # noqa: PLC0415 - seconds to import
+        from transformers.models.auto.configuration_auto import CONFIG_MAPPING  # noqa: PLC0415
+
+        kind = raw.get("model_type")
+        if kind not in CONFIG_MAPPING:
+            if "auto_map" in raw:
+                raise UnsupportedModelError(
+                    f"the model in {folder} needs Python code of its own (auto_map), which spsl never runs",
+                    hint="use a model whose type transformers knows",
+                )
+            raise UnsupportedModelError(
+                f"the model in {folder} is of the type {kind!r}, which transformers {__version__} does not know",
+                hint="use another model, or a newer transformers if it has this type",
+            )
+        try:
+            config: PreTrainedConfig = AutoConfig.from_pretrained(folder, **_LOCAL_ONLY)
+        except Exception as error:  # each model type checks its configuration with exceptions of its own
+            raise ModelUnavailableError(f"{folder / CONFIG} is not valid: {first_line(error)}") from error
+    return config
+
+
+def load(
+    source: ModelSource,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    quantize: str | None = None,
+    progress: Progress | None = None,
+) -> LoadedModel:
+    """Load `source` onto `device` (`auto`, `cpu`, `cuda`, `cuda:N`).
+
+    `dtype` is `auto` (float32 on the CPU, 16 bit on CUDA) or a name; `quantize` is None, `4bit` or `8bit` (CUDA only,
+    through bitsandbytes). Raises `UsageError`, `ModelUnavailableError`, `UnsupportedModelError`, `OutOfMemoryError`.
+    """
+    report = progress or silent
+    device = pick_device(device)
+    dtype = pick_dtype(dtype, device)
+    quantize = quantize or (source.quantize if device != "cpu" else None)
+    options = _options(device, dtype, quantize)
+    check_folder(source.path)
+    config = load_config(source.path)
+    check_supported(config)
+    length = context_length(config)
+    report(LOAD, 0, None, "tensors")
+    with quiet(lambda done, total: report(LOAD, done, total, "tensors")):
+        try:
+            model, tokenizer = _read(source.path, options)
+        except SpslError:
+            raise
+        except Exception as error:  # whatever the loaders throw, the model's files are what the user can change
+            raise _explained(error, source, device) from error
+    model.eval()
+    model.requires_grad_(requires_grad=False)
+    return LoadedModel(
+        model=model,
+        tokenizer=tokenizer,
+        id=source.id,
+        revision=source.revision,
+        dtype=dtype,
+        device=device,
+        quantization=quantize or _own_quantization(config),
+        context_length=length,
+        path=source.path,
+        license=source.license,
+    )
+
+
+def _options(device: str, dtype: str, quantize: str | None) -> dict[str, Any]:
+    import torch  # noqa: PLC0415
+
+    options = _LOCAL_ONLY | {
+        "dtype": getattr(torch, dtype),
+        "use_safetensors": True,
+        # Settled once here; the decoder puts its own attention in its place before it runs.
+        "attn_implementation": "sdpa",
+        "output_loading_info": True,
+    }
+    if device != "cpu":
+        options["device_map"] = {"": device}  # straight to the GPU, no second copy in main memory
+    if quantize is not None:
+        options["quantization_config"] = _quantization(device, dtype, quantize)
+    return options
+
+
+def _quantization(device: str, dtype: str, quantize: str) -> Any:
+    if quantize not in ("4bit", "8bit"):
+        raise UsageError(f"unknown quantisation {quantize!r}", hint="use 4bit or 8bit")
+    if device == "cpu":
+        raise UsageError(
+            f"--quantize {quantize} works on CUDA only and this run is on the CPU",
+            hint="leave --quantize out, or give a .gguf file of a smaller model",
+        )
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise ModelUnavailableError(
+            f"--quantize {quantize} needs bitsandbytes, which is not installed", hint="pip install 'spsl[gpu]'"
+        )
+    import torch  # noqa: PLC0415
+    from transformers import BitsAndBytesConfig  # noqa: PLC0415
+
+    config: Any = BitsAndBytesConfig
+    if quantize == "8bit":
+        return config(load_in_8bit=True)
+    return config(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=getattr(torch, dtype))
+
+
+def _read(folder: Path, options: dict[str, Any]) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
+
+    tokenizer = AutoTokenizer.from_pretrained(folder, **_LOCAL_ONLY)
+    read: Any = AutoModelForCausalLM.from_pretrained(folder, **options)
+    model, info = read
+    if info["missing_keys"]:  # transformers would have filled them with random numbers
+        missing = sorted(info["missing_keys"])
+        raise ModelUnavailableError(
+            f"the model in {folder} lacks {len(missing)} of its weights, among them {missing[0]}",
+            hint="it may be made for another task than generating text, or be incomplete",
+        )
+    return model, tokenizer
+
+
+def _explained(error: Exception, source: ModelSource, device: str) -> SpslError:
+    import torch  # noqa: PLC0415
+
+    text = str(error).lower()
+    full = isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in text
+    if full:
+        hint = "use a smaller model" if device == "cpu" else "use --quantize 4bit, --device cpu, or a smaller model"
+        return OutOfMemoryError(f"the model {source.id} does not fit into the memory of {device}", hint=hint)
+    return ModelUnavailableError(
+        f"the model {source.id} cannot be loaded from {source.path}: {first_line(error)}",
+        hint="fetch or save it again, or use another model",
+    )
+
+
+def _own_quantization(config: PreTrainedConfig) -> str | None:
+    """The quantisation a model was saved with, by its method's name."""
+    stated = getattr(config, "quantization_config", None)
+    method = stated.get("quant_method") if isinstance(stated, dict) else getattr(stated, "quant_method", None)
+    return None if method is None else str(getattr(method, "value", method))

@@ -1,0 +1,51 @@
+"""Events as JSON, one a line on standard output (`--json-stream`). It knows the events' fields and adds only ratios."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from types import TracebackType
+from typing import Any, Self
+
+from spsl_cli.events import Done, Event, Finished, RoundEvent, SpeculationStats
+from spsl_cli.render.answer import write_json
+from spsl_cli.render.streams import Streams
+
+_WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+class JsonLinesReporter:
+    """Writes each event as `{"event": name, ...its fields}`; names are `text`, `round`, `prefill`, `finished`, ..."""
+
+    def __init__(self, streams: Streams) -> None:
+        self._streams = streams
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Every line is out already."""
+
+    def __call__(self, event: Event) -> None:
+        """Write one line. Raises what `Stream.write` raises."""
+        write_json(self._streams, event_object(event))
+
+
+def event_object(event: Event) -> dict[str, Any]:
+    """The event as a JSON object; counters carry the ratios that a reader would otherwise work out again."""
+    name = _WORD_START.sub("_", type(event).__name__.removesuffix("Event")).lower()
+    fields = asdict(event)
+    if isinstance(event, RoundEvent | Finished | Done):
+        fields["stats"] |= _ratios(event.stats)
+    return {"event": name, **fields}
+
+
+def _ratios(stats: SpeculationStats) -> dict[str, float | None]:
+    return {
+        "acceptance_rate": stats.acceptance_rate,
+        "mean_accepted": stats.mean_accepted,
+        "tokens_per_s": stats.tokens_per_s,
+        "estimated_speedup": stats.estimated_speedup,
+    }

@@ -1,0 +1,261 @@
+"""One run: documents, model, prompt, decoding, comparison. Wires the stages together and says what happens.
+
+Nothing is decided here that a stage could decide. The heavy imports happen when a stage begins, so that a missing file
+is reported at once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, Literal
+
+from spsl_cli.answer import Answer, ModelFacts, Timing
+from spsl_cli.comparison import compare_with_plain
+from spsl_cli.config import Settings
+from spsl_cli.documents import Collection, read_paths
+from spsl_cli.errors import NoReadableInputError, UsageError
+from spsl_cli.events import Comparison, Event, Finished, Notice, Progress, Started
+from spsl_cli.model_facts import memory_errors, stop_token_ids
+from spsl_cli.narration import Narrator
+
+if TYPE_CHECKING:
+    from spsl_cli.decoding.config import DecodeConfig
+    from spsl_cli.decoding.decoder import SparseSpecDecoder
+    from spsl_cli.decoding.run import DecodingRun
+    from spsl_cli.models import LoadedModel
+    from spsl_cli.prompting.layout import Prompt
+
+Report = Callable[[Event], None]
+REASONS_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted of the documents: an answer to `question`, or a summary (with `focus`, `length` in words)."""
+
+    task: Literal["ask", "summarize"]
+    question: str | None = None
+    focus: str | None = None
+    length: int | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that one decoding needs; `run` is not prefilled yet."""
+
+    loaded: LoadedModel
+    prompt: Prompt
+    run: DecodingRun
+    stop_ids: frozenset[int]
+
+    @property
+    def facts(self) -> ModelFacts:
+        """The model as reports name it."""
+        loaded = self.loaded
+        return ModelFacts(loaded.id, loaded.revision, loaded.dtype, loaded.device, loaded.quantization)
+
+
+class Session:
+    """The stages of one command, each done when it is first needed. `report` takes every event."""
+
+    def __init__(self, settings: Settings, report: Report) -> None:
+        self.settings = settings
+        self.warnings: list[str] = []
+        self.report = report
+        self._begun = time.perf_counter()
+        self._ingest_s = self._load_s = 0.0
+        self._loaded: LoadedModel | None = None
+        self._decoder: SparseSpecDecoder | None = None
+
+    def read(self, paths: Sequence[str], stdin: BinaryIO | None = None, password: str | None = None) -> Collection:
+        """Read the documents. Raises NoReadableInputError, with the reasons, if there is none."""
+        begun = time.perf_counter()
+        stage = "read documents"
+
+        def progress(done: int, total: int, _name: str) -> None:
+            if total:
+                self.report(Progress(stage, done, total, "files", time.perf_counter() - begun))
+
+        collection = read_paths(paths, stdin=stdin, password=password, on_progress=progress)
+        self._ingest_s = time.perf_counter() - begun
+        if not collection.documents:
+            reasons = [f"{skip.path}: {skip.reason}" for skip in collection.skipped]
+            more = f" and {len(reasons) - REASONS_SHOWN} more" if len(reasons) > REASONS_SHOWN else ""
+            raise NoReadableInputError(f"no readable input: {'; '.join(reasons[:REASONS_SHOWN])}{more}")
+        for skip in collection.skipped:
+            self.notice(f"skipped {skip.path}: {skip.reason}", warning=not skip.by_rule)
+        for document in collection.documents:
+            for text in document.notices:
+                self.notice(f"{document.path}: {text}")
+        return collection
+
+    def load(self) -> LoadedModel:
+        """Find, fetch if need be, and load the model; check that the decoder runs it exactly."""
+        if self._loaded is not None:
+            return self._loaded
+        begun = time.perf_counter()
+        self.report(Progress("start engine", 0, None))
+        from spsl_cli import models  # noqa: PLC0415 these take seconds
+        from spsl_cli.decoding.decoder import SparseSpecDecoder  # noqa: PLC0415
+
+        def progress(stage: str, done: float, total: float | None, unit: str) -> None:
+            self.report(Progress(stage, done, total, unit, time.perf_counter() - begun))
+
+        settings = self.settings
+        source = models.resolve(
+            settings.model,
+            revision=settings.revision,
+            offline=settings.offline,
+            device=settings.device,
+            progress=progress,
+        )
+        for text in source.warnings:
+            self.notice(text)
+        if settings.model is None:
+            self.notice(source.reason, warning=False)
+        loaded = models.load(
+            source, device=settings.device, dtype=settings.dtype, quantize=settings.quantize, progress=progress
+        )
+        self._decoder = SparseSpecDecoder(loaded.model, self.decode_config())
+        self._loaded = loaded
+        self._load_s = time.perf_counter() - begun
+        return loaded
+
+    def decode_config(self) -> DecodeConfig:
+        """The decoder's part of the settings. Raises UsageError."""
+        from spsl_cli.decoding.config import DecodeConfig  # noqa: PLC0415
+
+        settings = self.settings
+        try:
+            return DecodeConfig(
+                budget=settings.budget,
+                k=settings.k,
+                controller=settings.controller,  # type: ignore[arg-type]  # checked by DecodeConfig
+                speculation=settings.speculation,
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+    def prepare(self, collection: Collection, request: Request) -> Prepared:
+        """Load the model, build the prompt, see that it fits, and set up its run. Decodes nothing yet."""
+        loaded = self.load()
+        prompt, room = self._prompt(collection, request, loaded)
+        stop_ids = stop_token_ids(loaded)
+        assert self._decoder is not None  # noqa: S101 loaded with the model
+        run = self._decoder.prepare(prompt.ids, max_new_tokens=room, stop_token_ids=stop_ids)
+        self.report(_started(collection, request, loaded, run))
+        return Prepared(loaded, prompt, run, stop_ids)
+
+    def prefill(self, run: DecodingRun) -> None:
+        """Write the prompt into the cache, telling how far it is."""
+        for filled in run.prefill():
+            self.report(Progress("prefill", filled.done, filled.total, "tokens", filled.seconds))
+
+    def answer(self, collection: Collection, request: Request) -> Answer:
+        """Prompt, prefill, decode, and compare if that is wanted. Ctrl-C while decoding keeps what there is."""
+        prepared = self.prepare(collection, request)
+        run, loaded = prepared.run, prepared.loaded
+        narrator = Narrator(loaded.tokenizer, prepared.stop_ids)  # type: ignore[arg-type]  # as in `_prompt`
+        with memory_errors(loaded.device, run.capacity):
+            self.prefill(run)
+            first_token_s = time.perf_counter() - self._begun
+            finish_reason = self._decode(run, narrator)
+            token_ids, stats, comparison = tuple(run.output.token_ids), run.stats(), None
+            if self.settings.compare_ar and finish_reason != "interrupted":
+                comparison = self._compare(run)
+        self.report(Finished(finish_reason, stats, comparison))
+        return Answer(
+            command=request.task,
+            question=request.question,
+            text=narrator.text.strip(),
+            finish_reason=finish_reason,
+            model=prepared.facts,
+            collection=collection,
+            document_tokens=prepared.prompt.document_tokens,
+            prompt_ids=tuple(prepared.prompt.ids),
+            token_ids=token_ids,
+            timing=Timing(
+                load_s=self._load_s,
+                ingest_s=self._ingest_s,
+                prefill_s=run.prefill_s,
+                decode_s=stats.decode_s,
+                ttft_s=first_token_s,
+                total_s=time.perf_counter() - self._begun,
+            ),
+            stats=stats,
+            comparison=comparison,
+            warnings=tuple(self.warnings),
+        )
+
+    def _prompt(self, collection: Collection, request: Request, loaded: LoadedModel) -> tuple[Prompt, int]:
+        """The prompt, and how many tokens may follow it."""
+        from spsl_cli.prompting.budget import check_fits  # noqa: PLC0415
+        from spsl_cli.prompting.layout import build_prompt  # noqa: PLC0415
+
+        settings = self.settings
+        prompt = build_prompt(
+            loaded.tokenizer,  # type: ignore[arg-type]  # every tokenizer of transformers 5 is of this class
+            collection.documents,
+            request.question,
+            system=settings.system,
+            task=request.task,
+            focus=request.focus,
+            length=request.length,
+        )
+        for note in prompt.notes:
+            self.notice(note)
+        wanted = settings.max_new_tokens
+        explicit = settings.origin.get("max_new_tokens", "default") != "default"
+        room = check_fits(len(prompt.ids), wanted, loaded.context_length, explicit=explicit)
+        if room < wanted:
+            self.notice(f"the answer may have {room} tokens instead of {wanted}: no more fit into the model's context")
+        return prompt, room
+
+    def _decode(self, run: DecodingRun, narrator: Narrator) -> str:
+        """Decode to the end, or to Ctrl-C; why the answer ends."""
+        begun = time.perf_counter()
+        finish_reason = "interrupted"
+        try:
+            for event in run.decode():
+                self._report_all(narrator.tell(event, run.stats, time.perf_counter() - begun))
+            finish_reason = run.output.finish_reason or "length"
+        except KeyboardInterrupt:
+            self.notice("interrupted: the answer so far is kept")
+        self._report_all(narrator.finish())
+        return finish_reason
+
+    def _compare(self, run: DecodingRun) -> Comparison | None:
+        """The plain loop on the same prefill; None if the user does not want to wait for it."""
+        try:
+            return compare_with_plain(run, self.report)
+        except KeyboardInterrupt:
+            self.notice("interrupted: no comparison with autoregressive decoding")
+            return None
+
+    def notice(self, text: str, *, warning: bool = True) -> None:
+        """Tell the user something; a warning is kept for the answer's JSON too."""
+        if warning:
+            self.warnings.append(text)
+        self.report(Notice(text, warning=warning))
+
+    def _report_all(self, events: Iterator[Event]) -> None:
+        for event in events:
+            self.report(event)
+
+
+def _started(collection: Collection, request: Request, loaded: LoadedModel, run: DecodingRun) -> Started:
+    config = run.config
+    return Started(
+        command=request.task,
+        model=loaded.id,
+        device=loaded.device,
+        dtype=loaded.dtype,
+        documents=tuple(document.path for document in collection.documents),
+        prompt_tokens=len(run.prompt_ids),
+        max_new_tokens=run.max_new_tokens,
+        controller=config.controller_name if config.speculation else "none",
+        budget=config.budget,
+        question=request.question,
+    )
