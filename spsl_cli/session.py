@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 from spsl_cli.answer import Answer, ModelFacts, Timing
 from spsl_cli.comparison import compare_with_plain
 from spsl_cli.config import Settings
+from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.documents import Collection, read_paths
 from spsl_cli.errors import NoReadableInputError, UsageError
 from spsl_cli.events import Comparison, Event, Finished, Notice, Progress, Started
@@ -21,7 +22,6 @@ from spsl_cli.model_facts import memory_errors, stop_token_ids
 from spsl_cli.narration import Narrator
 
 if TYPE_CHECKING:
-    from spsl_cli.decoding.config import DecodeConfig
     from spsl_cli.decoding.decoder import SparseSpecDecoder
     from spsl_cli.decoding.run import DecodingRun
     from spsl_cli.models import LoadedModel
@@ -39,6 +39,19 @@ class Request:
     question: str | None = None
     focus: str | None = None
     length: int | None = None
+
+
+def decode_config(settings: Settings) -> DecodeConfig:
+    """The decoder's part of the settings. Raises UsageError."""
+    try:
+        return DecodeConfig(
+            budget=settings.budget,
+            k=settings.k,
+            controller=settings.controller,  # type: ignore[arg-type]  # checked by DecodeConfig
+            speculation=settings.speculation,
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -62,6 +75,7 @@ class Session:
 
     def __init__(self, settings: Settings, report: Report) -> None:
         self.settings = settings
+        self.config = decode_config(settings)
         self.warnings: list[str] = []
         self.report = report
         self._begun = time.perf_counter()
@@ -118,25 +132,10 @@ class Session:
         loaded = models.load(
             source, device=settings.device, dtype=settings.dtype, quantize=settings.quantize, progress=progress
         )
-        self._decoder = SparseSpecDecoder(loaded.model, self.decode_config())
+        self._decoder = SparseSpecDecoder(loaded.model, self.config)
         self._loaded = loaded
         self._load_s = time.perf_counter() - begun
         return loaded
-
-    def decode_config(self) -> DecodeConfig:
-        """The decoder's part of the settings. Raises UsageError."""
-        from spsl_cli.decoding.config import DecodeConfig  # noqa: PLC0415
-
-        settings = self.settings
-        try:
-            return DecodeConfig(
-                budget=settings.budget,
-                k=settings.k,
-                controller=settings.controller,  # type: ignore[arg-type]  # checked by DecodeConfig
-                speculation=settings.speculation,
-            )
-        except ValueError as error:
-            raise UsageError(str(error)) from error
 
     def prepare(self, collection: Collection, request: Request) -> Prepared:
         """Load the model, build the prompt, see that it fits, and set up its run. Decodes nothing yet."""

@@ -6,7 +6,9 @@ import os
 
 import pytest
 
-for name in [name for name in os.environ if name.startswith("SPSL_") and name != "SPSL_CACHE_DIR"]:
+for name in [
+    name for name in os.environ if name.startswith("SPSL_") and name not in ("SPSL_CACHE_DIR", "SPSL_TEST_DOCUMENTS")
+]:
     del os.environ[name]
 os.environ["HF_HUB_OFFLINE"] = "1"
 

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
-from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedModel, Qwen2Config, Qwen3Config
+from tokenizers import Tokenizer, decoders, pre_tokenizers
+from tokenizers.models import BPE
+from transformers import (
+    AutoModelForCausalLM,
+    LlamaConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen3Config,
+)
 
 VOCABULARY = 61
 _SIZES = {
@@ -49,3 +60,25 @@ def generate(model: PreTrainedModel, prompt: list[int], max_new_tokens: int, **o
         ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=max_new_tokens, **options
     )
     return output[0, len(prompt) :].tolist()
+
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}<|start|>{{ message['role'] }}\n{{ message['content'] }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|start|>assistant\n{% endif %}"
+)
+
+
+def save_chat_model(folder: Path, **sizes) -> Path:
+    """A tiny random model with a byte-level tokenizer (one token a byte) and a chat template, saved for loading."""
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    vocabulary = {symbol: number for number, symbol in enumerate(sorted(alphabet))}
+    tokenizer = Tokenizer(BPE(vocabulary, []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(["<|start|>", "<|end|>"])
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>")  # noqa: S106 no password
+    fast.chat_template = CHAT_TEMPLATE
+    model = tiny_model(vocab_size=258, eos_token_id=257, **sizes)
+    model.save_pretrained(folder)
+    fast.save_pretrained(folder)
+    return folder

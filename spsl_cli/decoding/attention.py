@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import torch
 
-MASS_ROWS = 4
-"""Query positions whose scores are held at once in `attention_mass`: bounds its scratch to G*4 rows a KV head."""
+MASS_ROWS = 8
+"""Query positions whose scores are held at once in `attention_mass`: bounds its scratch to G*8 rows a KV head."""
 
 
 def pack(query: torch.Tensor, kv_heads: int) -> torch.Tensor:
