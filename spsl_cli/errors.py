@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a script may branch on; `docs/exit-codes.md` tells the same to people."""
+    """What a script may branch on; `docs/usage.md` tells the same to people."""
 
     DONE = 0
     FAILED = 1

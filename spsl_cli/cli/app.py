@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -11,6 +12,8 @@ import typer
 from spsl_cli import __version__
 from spsl_cli.cli.ask import ask
 from spsl_cli.cli.bench import bench
+from spsl_cli.cli.doctor import doctor
+from spsl_cli.cli.models import models
 from spsl_cli.cli.read import read
 from spsl_cli.cli.summarize import summarize
 from spsl_cli.errors import ExitCode, SpslError, UsageError
@@ -21,6 +24,8 @@ app.command()(ask)
 app.command()(summarize)
 app.command()(read)
 app.command()(bench)
+app.command()(doctor)
+app.add_typer(models, name="models")
 
 
 def _version(value: bool) -> None:
@@ -50,13 +55,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code. Errors are one line on standard error, a traceback only with --debug."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     streams = Streams.detect(plain="--plain" in words)
+    command = typer.main.get_command(app)
+    if "_SPSL_COMPLETE" in os.environ:  # the shell asks for completions; Typer answers and leaves
+        command.main(words, prog_name="spsl")
     try:
-        result = typer.main.get_command(app).main(words, prog_name="spsl", standalone_mode=False)
+        # Not `command.main`: it would turn Ctrl-C into a silent exit.
+        with command.make_context("spsl", words) as context:
+            command.invoke(context)
     except SpslError as error:
         return _failed(streams, str(error), error.exit_code, error, words)
     except typer.Exit as leave:
         return int(leave.exit_code)
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         write_error(streams, "interrupted before there was an answer")
         return ExitCode.INTERRUPTED
     except typer.TyperException as error:
@@ -64,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 the last resort: one line instead of a traceback
         message = f"internal error: {type(error).__name__}: {error}; run again with --debug for the traceback"
         return _failed(streams, message, ExitCode.FAILED, error, words)
-    return result if isinstance(result, int) else ExitCode.DONE
+    return ExitCode.DONE
 
 
 def _usage(error: typer.TyperException) -> str:

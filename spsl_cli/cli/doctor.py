@@ -1,0 +1,95 @@
+"""`spsl doctor`: what this machine can run, with which versions, and where each setting comes from."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from spsl_cli.cli.options import AsJson, Debug, with_settings
+from spsl_cli.config import NAMES, Settings, config_file
+from spsl_cli.render import Streams, render_table, write_json
+
+PACKAGES = ("spsl", "torch", "transformers", "accelerate", "safetensors", "pypdf", "rich", "typer")
+PLAN_LENGTHS = (2_048, 8_192, 32_768, 131_072)
+MIB = 2**20
+
+
+@with_settings
+def doctor(
+    *,
+    as_json: AsJson = False,
+    debug: Debug = False,  # noqa: ARG001 read by main()
+    settings: Settings,
+) -> None:
+    """Show the device, versions, every setting with its origin, and a memory plan by context length.
+
+    Example: spsl doctor --json
+    """
+    from spsl_cli import models  # noqa: PLC0415 seconds
+
+    device = models.pick_device(settings.device)
+    dtype = models.pick_dtype(settings.dtype, device)
+    memory = models.available_memory(device)
+    source = models.resolve(
+        settings.model, revision=settings.revision, offline=settings.offline, device=settings.device
+    )
+    config = models.load_config(source.path)
+    models.check_supported(config)
+    width = 4 if dtype == "float32" else 2
+    weights = models.weights_bytes(source.path, width, settings.quantize or source.quantize)
+    limit = models.context_length(config)
+    plans = [
+        models.memory_plan(config, weights, width, length, settings.budget)
+        for length in (*(length for length in PLAN_LENGTHS if length < limit), limit)
+    ]
+    report: dict[str, Any] = {
+        "schema": "spsl.doctor/1",
+        "device": device,
+        "dtype": dtype,
+        "available_memory": memory,
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "settings": {name: {"value": getattr(settings, name), "origin": settings.origin[name]} for name in NAMES},
+        "config_file": str(config_file()),
+        "model": {"id": source.id, "path": str(source.path), "reason": source.reason, "context_length": limit},
+        "plan": [
+            {
+                "tokens": plan.tokens,
+                "weights": plan.weights,
+                "kv": plan.kv,
+                "draft_view": plan.draft_view,
+                "importance": plan.importance,
+                "total": plan.total,
+                "fits": None if memory is None else plan.fits(memory),
+            }
+            for plan in plans
+        ],
+    }
+    streams = Streams.detect()
+    if as_json:
+        write_json(streams, report)
+    else:
+        _show(streams, report)
+
+
+def _show(streams: Streams, report: dict[str, Any]) -> None:
+    free = report["available_memory"]
+    machine = {
+        "device": f"{report['device']}, {report['dtype']}",
+        "free memory": "-" if free is None else f"{free / MIB:,.0f} MiB",
+        "model": f"{report['model']['id']} ({report['model']['reason']})",
+        **report["versions"],
+    }
+    render_table(streams, "machine", ("what", "value"), list(machine.items()))
+    settings = [(name, entry["value"], entry["origin"]) for name, entry in report["settings"].items()]
+    render_table(streams, f"settings (file: {report['config_file']})", ("name", "value", "from"), settings)
+    parts = ("weights", "kv", "draft_view", "importance", "total")
+    rows = [
+        (
+            f"{plan['tokens']:,}",
+            *(f"{plan[part] / MIB:,.0f}" for part in parts),
+            {True: "yes", False: "no"}.get(plan["fits"], "-"),
+        )
+        for plan in report["plan"]
+    ]
+    render_table(streams, "memory by context length (MiB)", ("tokens", *parts, "fits"), rows)
