@@ -114,8 +114,11 @@ class Session:
         from spsl_cli import models  # noqa: PLC0415 these take seconds
         from spsl_cli.decoding.decoder import SparseSpecDecoder  # noqa: PLC0415
 
+        stage_begun: dict[str, float] = {}
+
         def progress(stage: str, done: float, total: float | None, unit: str) -> None:
-            self.report(Progress(stage, done, total, unit, time.perf_counter() - begun))
+            now = time.perf_counter()
+            self.report(Progress(stage, done, total, unit, now - stage_begun.setdefault(stage, now)))
 
         settings = self.settings
         source = models.resolve(

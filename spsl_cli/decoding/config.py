@@ -14,18 +14,22 @@ DEFAULT_BUDGET = 0.10
 
 @dataclass(frozen=True)
 class SamplingConfig:
-    """How a token is chosen from the logits. Temperature 0 is greedy, the only choice so far.
+    """How a token is chosen from the logits. So far greedily: every field has its neutral value and no other.
 
-    Raises ValueError for a temperature below 0, and NotImplementedError for sampling, which is not built yet.
+    Raises ValueError for a value outside its range, and NotImplementedError for one that would not be greedy.
     """
 
     temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    repetition_penalty: float = 1.0
+    seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.temperature < 0:
-            raise ValueError(f"temperature must not be negative, got {self.temperature}")
-        if self.temperature > 0:
-            raise NotImplementedError("sampling (temperature above 0) is not supported yet: only greedy decoding is")
+        if self.temperature < 0 or not 0 < self.top_p <= 1 or self.top_k < 0 or self.repetition_penalty <= 0:
+            raise ValueError(f"a sampling value is outside its range: {self}")
+        if self.temperature > 0 or self.repetition_penalty != 1.0:
+            raise NotImplementedError("only greedy decoding is supported yet: temperature 0, repetition_penalty 1")
 
 
 @dataclass(frozen=True)
