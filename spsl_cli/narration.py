@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from spsl_cli.events import Draft, Event, Piece, RoundEvent, SpeculationStats, TextEvent, TokenKind, Tokens
@@ -20,6 +20,7 @@ class Narrator:
         self._stop_ids = stop_ids
         self._text = IncrementalText(tokenizer, skip_ids=stop_ids)
         self._draft: Draft | None = None
+        self._told = 0
 
     @property
     def text(self) -> str:
@@ -32,9 +33,7 @@ class Narrator:
             self._draft = event
         if not isinstance(event, Tokens):
             return
-        text = self._text.push(event.token_ids)
-        if text:
-            yield TextEvent(text)
+        yield from self._push(event.token_ids)
         pieces = [
             Piece(piece(self._tokenizer, token), kind)
             for token, kind in zip(event.token_ids, event.kinds, strict=True)
@@ -47,8 +46,15 @@ class Narrator:
             pieces += [Piece(piece(self._tokenizer, token), TokenKind.REJECTED) for token in rejected]
         yield RoundEvent(tuple(pieces), None if draft is None else draft.k_star, stats(), elapsed_s)
 
-    def finish(self) -> Iterator[Event]:
-        """The rest that was held back as an incomplete character."""
+    def finish(self, token_ids: Sequence[int]) -> Iterator[Event]:
+        """The text of all of `token_ids`, the whole answer: what Ctrl-C kept from being told, what was held back."""
+        yield from self._push(token_ids[self._told :])
         text = self._text.flush()
+        if text:
+            yield TextEvent(text)
+
+    def _push(self, token_ids: Sequence[int]) -> Iterator[Event]:
+        self._told += len(token_ids)
+        text = self._text.push(token_ids)
         if text:
             yield TextEvent(text)

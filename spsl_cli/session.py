@@ -225,7 +225,7 @@ class Session:
             finish_reason = run.output.finish_reason or "length"
         except KeyboardInterrupt:
             self.notice("interrupted: the answer so far is kept")
-        self._report_all(narrator.finish())
+        self._report_all(narrator.finish(run.output.token_ids))
         return finish_reason
 
     def _compare(self, run: DecodingRun) -> Comparison | None:

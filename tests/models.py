@@ -68,17 +68,20 @@ CHAT_TEMPLATE = (
 )
 
 
-def save_chat_model(folder: Path, **sizes) -> Path:
-    """A tiny random model with a byte-level tokenizer (one token a byte) and a chat template, saved for loading."""
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    vocabulary = {symbol: number for number, symbol in enumerate(sorted(alphabet))}
+def byte_tokenizer() -> PreTrainedTokenizerFast:
+    """One token a byte, two control tokens, a chat template."""
+    vocabulary = {symbol: number for number, symbol in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}
     tokenizer = Tokenizer(BPE(vocabulary, []))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens(["<|start|>", "<|end|>"])
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|end|>")  # noqa: S106 no password
     fast.chat_template = CHAT_TEMPLATE
-    model = tiny_model(vocab_size=258, eos_token_id=257, **sizes)
-    model.save_pretrained(folder)
-    fast.save_pretrained(folder)
+    return fast
+
+
+def save_chat_model(folder: Path, **sizes) -> Path:
+    """A tiny random model with the byte tokenizer, saved for loading."""
+    tiny_model(vocab_size=258, eos_token_id=257, **sizes).save_pretrained(folder)
+    byte_tokenizer().save_pretrained(folder)
     return folder

@@ -86,12 +86,17 @@ class DecodingRun:
     def decode(self, *, speculation: bool | None = None, config: DecodeConfig | None = None) -> Iterator[Event]:
         """Decode from the prompt on: `Tokens`, with `Draft` and `Verify` in speculative rounds, at last `Done`.
 
-        `config` may change how drafts are made, not the buffers: its budget must not exceed the run's own.
+        `config` may change how drafts are made, not the buffers: ValueError if its budget is larger than the run's own
+        or its window another. RuntimeError before the prefill, or after a decoding that was not rewound.
         """
         config = config or self.config
         config = config if speculation is None else replace(config, speculation=speculation)
         if self._first_token is None:
             raise RuntimeError("decode needs the prefill first")
+        if self.output.token_ids:
+            raise RuntimeError("this run was decoded already: rewind it first")
+        if config.speculation and not self._has_room_for(config):
+            raise ValueError("the run was prepared for another window, a smaller budget, or no speculation")
         self.output.take((self._first_token,))
         kind = SpeculativeLoop if config.speculation else PlainLoop
         self.loop = kind(self.target, self.cache, self.output, config)
@@ -99,6 +104,11 @@ class DecodingRun:
         yield from self.loop.run()
         assert self.output.finish_reason is not None  # noqa: S101 the loop ends with the output
         yield Done(self.output.finish_reason, self.stats())
+
+    def _has_room_for(self, config: DecodeConfig) -> bool:
+        room = Budget.resolve(self.config, self.capacity).total
+        fits = Budget.resolve(config, self.capacity).total <= room
+        return fits and self.config.speculation and config.window == self.config.window
 
     def stats(self) -> SpeculationStats:
         """The counters of the decoding under way, or of the last one."""

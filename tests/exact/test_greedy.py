@@ -199,3 +199,21 @@ def test_two_runs_at_once_do_not_disturb_each_other():
         for stream in streams:
             next(stream, None)
     assert [run.output.token_ids for run in runs] == alone
+
+
+def test_a_run_refuses_what_its_buffers_were_not_made_for():
+    model = tiny_model()
+    run = SparseSpecDecoder(model, DecodeConfig(k=2, budget=0.1)).prepare(random_prompt(100), max_new_tokens=8)
+    with pytest.raises(RuntimeError, match="prefill"):
+        next(run.decode())
+    list(run.prefill())
+    for other in (DecodeConfig(budget=0.5), DecodeConfig(window=8)):
+        with pytest.raises(ValueError, match="prepared for another"):
+            next(run.decode(config=other))
+    list(run.decode(config=DecodeConfig(k=4, budget=0.05)))
+    with pytest.raises(RuntimeError, match="rewind"):
+        next(run.decode())
+    plain = SparseSpecDecoder(model, DecodeConfig(speculation=False)).prepare(random_prompt(100), max_new_tokens=8)
+    list(plain.prefill())
+    with pytest.raises(ValueError, match="no speculation"):
+        next(plain.decode(speculation=True))
