@@ -19,7 +19,8 @@ def compare_with_plain(run: DecodingRun, report: Callable[[Event], None]) -> Com
         if isinstance(event, Tokens):
             report(Progress("compare with plain decoding", len(run.output.token_ids), len(ours), "tokens"))
     plain, plain_stats = list(run.output.token_ids), run.stats()
-    difference = first_difference(ours, plain)
+    greedy = run.sampling.temperature == 0
+    difference = first_difference(ours, plain) if greedy else None
     margin = None
     if difference:  # token 0 comes from the prefill that both share
         margin = run.margins(difference)[difference - 1]
@@ -29,7 +30,7 @@ def compare_with_plain(run: DecodingRun, report: Callable[[Event], None]) -> Com
         tokens_per_s=plain_stats.tokens_per_s,
         decode_s=plain_stats.decode_s,
         speedup=stats.tokens_per_s / plain_stats.tokens_per_s if measured else None,
-        identical=difference is None,
+        identical=difference is None if greedy else None,
         first_difference=difference,
         top2_margin=margin,
     )

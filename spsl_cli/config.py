@@ -27,6 +27,9 @@ class Settings:
     offline: bool = False
     max_new_tokens: int = 256
     temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0
+    seed: int = 0
     system: str | None = None
     speculation: bool = True
     compare_ar: bool = False
@@ -69,6 +72,9 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "compare_ar": parse_switch,
     "max_new_tokens": int,
     "temperature": float,
+    "top_p": float,
+    "top_k": int,
+    "seed": int,
     "budget": parse_budget,
     "k": parse_k,
 }
@@ -130,13 +136,11 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 def _check(settings: Settings) -> None:
     """The types a file can get wrong, and ranges that have nothing to do with the model."""
-    for name, kind in (("max_new_tokens", int), ("temperature", (int, float)), ("budget", (int, float))):
+    numbers = (int, float)
+    for name, kind in {"max_new_tokens": int, "top_k": int, "seed": int, "temperature": numbers, "top_p": numbers,
+                       "budget": numbers}.items():  # fmt: skip
         value = getattr(settings, name)
         if isinstance(value, bool) or not isinstance(value, kind):
             raise UsageError(f"{name} from {settings.origin[name]} must be a number, got {value!r}")
     if settings.max_new_tokens < 1:
         raise UsageError(f"max_new_tokens must be at least 1, got {settings.max_new_tokens}")
-    if settings.temperature != 0:
-        raise UsageError(
-            f"temperature {settings.temperature} is not supported yet", hint="only greedy decoding is: leave it at 0"
-        )

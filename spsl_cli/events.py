@@ -190,13 +190,16 @@ class RoundEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Event):
-    """The same prompt decoded by plain autoregressive steps on the same prefill (contract: `comparison`)."""
+    """The same prompt decoded by plain autoregressive steps on the same prefill (contract: `comparison`).
+
+    `identical` is None where tokens are drawn: then only the distributions are the same.
+    """
 
     baseline: str
     tokens_per_s: float
     decode_s: float
     speedup: float | None
-    identical: bool
+    identical: bool | None
     first_difference: int | None = None
     top2_margin: float | None = None
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 from spsl_cli.answer import Answer, ModelFacts, Timing
 from spsl_cli.comparison import compare_with_plain
 from spsl_cli.config import Settings
-from spsl_cli.decoding.config import DecodeConfig
+from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
 from spsl_cli.documents import Collection, read_paths
 from spsl_cli.errors import NoReadableInputError, UsageError
 from spsl_cli.events import Comparison, Event, Finished, Notice, Progress, Started
@@ -39,6 +39,14 @@ class Request:
     question: str | None = None
     focus: str | None = None
     length: int | None = None
+
+
+def sampling_config(settings: Settings) -> SamplingConfig:
+    """How tokens are chosen. Raises UsageError."""
+    try:
+        return SamplingConfig(settings.temperature, settings.top_p, settings.top_k, seed=settings.seed)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def decode_config(settings: Settings) -> DecodeConfig:
@@ -76,6 +84,7 @@ class Session:
     def __init__(self, settings: Settings, report: Report) -> None:
         self.settings = settings
         self.config = decode_config(settings)
+        self.sampling = sampling_config(settings)
         self.warnings: list[str] = []
         self.report = report
         self._begun = time.perf_counter()
@@ -146,7 +155,7 @@ class Session:
         prompt, room = self._prompt(collection, request, loaded)
         stop_ids = stop_token_ids(loaded)
         assert self._decoder is not None  # noqa: S101 loaded with the model
-        run = self._decoder.prepare(prompt.ids, max_new_tokens=room, stop_token_ids=stop_ids)
+        run = self._decoder.prepare(prompt.ids, max_new_tokens=room, sampling=self.sampling, stop_token_ids=stop_ids)
         self.report(_started(collection, request, loaded, run))
         return Prepared(loaded, prompt, run, stop_ids)
 

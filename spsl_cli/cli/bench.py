@@ -11,6 +11,7 @@ import typer
 from spsl_cli.cli.options import AsJson, Debug, Plain, Quiet, with_settings
 from spsl_cli.cli.output import session_with_panel
 from spsl_cli.config import Settings
+from spsl_cli.errors import UsageError
 from spsl_cli.render import Streams, render_table, write_json
 
 DEFAULT_NEW_TOKENS = 64
@@ -39,6 +40,8 @@ def bench(
 
     if settings.origin["max_new_tokens"] == "default":
         settings = replace(settings, max_new_tokens=DEFAULT_NEW_TOKENS)
+    if settings.temperature > 0:
+        raise UsageError("bench measures greedy decoding", hint="leave --temperature at 0")
     streams = Streams.detect(plain=plain)
     with session_with_panel(settings, streams, quiet=quiet, plain=plain) as session:
         collection = session.read(paths, sys.stdin.buffer) if paths else builtin(session, context)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import torch
 
+from spsl_cli.decoding.chooser import Chooser
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.costs import StepCosts, clock
 from spsl_cli.decoding.counters import Counters, RoundTimes
@@ -24,11 +25,13 @@ class PlainLoop:
         cache: DecoderCache,
         output: Output,
         config: DecodeConfig,
+        chooser: Chooser,
         sequence: int = 0,
         *,
         record_margins: bool = False,
     ) -> None:
         self.target, self.cache, self.output, self.config, self.sequence = target, cache, output, config, sequence
+        self.chooser = chooser
         self.costs = StepCosts()
         self.counters = Counters(config, new_tokens=len(output.token_ids))
         self.margins: list[float] | None = [] if record_margins else None
@@ -44,8 +47,9 @@ class PlainLoop:
         start = self._now()
         inputs = torch.tensor([[self.output.token_ids[-1]]], device=self.target.device)
         logits = self.target.dense_forward(self.cache, inputs, (self.sequence,))
-        token = int(logits[0, -1].argmax())
+        token = self.chooser.choose(logits[0, -1]).token
         self.output.take((token,))
+        self.chooser.note((token,))
         self.cache.commit(self.sequence, 1, self.config.window)
         times = RoundTimes(verify=self._now() - start)
         if self.margins is not None:

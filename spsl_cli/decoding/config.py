@@ -14,9 +14,14 @@ DEFAULT_BUDGET = 0.10
 
 @dataclass(frozen=True)
 class SamplingConfig:
-    """How a token is chosen from the logits. So far greedily: every field has its neutral value and no other.
+    """How a token is chosen from the logits.
 
-    Raises ValueError for a value outside its range, and NotImplementedError for one that would not be greedy.
+    temperature: 0 is greedy; above, tokens are drawn from the softmax of logits / temperature.
+    top_k: of the likeliest tokens only so many (0: all). top_p: the fewest whose probability reaches this much.
+    repetition_penalty: divides positive and multiplies negative logits of tokens that the sequence holds, the prompt
+    included; 1 is none, and it applies to greedy decoding too. seed: the same seed gives the same tokens.
+
+    Raises ValueError for a value outside its range.
     """
 
     temperature: float = 0.0
@@ -26,10 +31,14 @@ class SamplingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.temperature < 0 or not 0 < self.top_p <= 1 or self.top_k < 0 or self.repetition_penalty <= 0:
-            raise ValueError(f"a sampling value is outside its range: {self}")
-        if self.temperature > 0 or self.repetition_penalty != 1.0:
-            raise NotImplementedError("only greedy decoding is supported yet: temperature 0, repetition_penalty 1")
+        for name, fits, wanted in (
+            ("temperature", 0 <= self.temperature < float("inf"), "at least 0"),
+            ("top_p", 0 < self.top_p <= 1, "in (0, 1]"),
+            ("top_k", self.top_k >= 0, "at least 0"),
+            ("repetition_penalty", 0 < self.repetition_penalty < float("inf"), "above 0"),
+        ):
+            if not fits:
+                raise ValueError(f"{name} must be {wanted}, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class DecodeResult:
 
 
 class SparseSpecDecoder:
-    """Decodes prompts with one model; output is the model's own greedy output.
+    """Decodes prompts with one model; the output is the model's own, token for token or in distribution.
 
     model: any supported causal language model, loaded, in any floating-point type, on one device.
     config: how to draft; see `DecodeConfig`.
@@ -44,11 +44,14 @@ class SparseSpecDecoder:
         input_ids: Sequence[int] | torch.Tensor,
         *,
         max_new_tokens: int = 128,
+        sampling: SamplingConfig | None = None,
         stop_token_ids: Collection[int] = (),
         config: DecodeConfig | None = None,
     ) -> DecodingRun:
         """A run whose prompt can be prefilled once and decoded several times; see `DecodingRun`."""
-        return DecodingRun(self.target, _as_list(input_ids), max_new_tokens, stop_token_ids, config or self.config)
+        return DecodingRun(
+            self.target, _as_list(input_ids), max_new_tokens, stop_token_ids, config or self.config, sampling
+        )
 
     def stream(
         self,
@@ -61,10 +64,9 @@ class SparseSpecDecoder:
         """Decode, telling what happens: `Prefill`s, then `Tokens` with `Draft` and `Verify`, at last `Done`.
 
         input_ids: list[int] or LongTensor [T] or [1, T]. The output ends at the first of `stop_token_ids`, which is
-        part of it, or after `max_new_tokens`. Raises ValueError for an empty prompt or no room.
+        part of it, or after `max_new_tokens`. `sampling` None is greedy. ValueError for an empty prompt or no room.
         """
-        del sampling  # greedy is the only choice, which SamplingConfig sees to
-        run = self.prepare(input_ids, max_new_tokens=max_new_tokens, stop_token_ids=stop_token_ids)
+        run = self.prepare(input_ids, max_new_tokens=max_new_tokens, sampling=sampling, stop_token_ids=stop_token_ids)
         yield from run.prefill()
         yield from run.decode()
 
@@ -77,8 +79,7 @@ class SparseSpecDecoder:
         stop_token_ids: Collection[int] = (),
     ) -> DecodeResult:
         """The same as `stream`, at once."""
-        del sampling
-        run = self.prepare(input_ids, max_new_tokens=max_new_tokens, stop_token_ids=stop_token_ids)
+        run = self.prepare(input_ids, max_new_tokens=max_new_tokens, sampling=sampling, stop_token_ids=stop_token_ids)
         for _ in run.prefill():
             pass
         reason = "length"

@@ -7,17 +7,18 @@ committed, the rest is left behind by length alone, and the target's own choice 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import torch
 
+from spsl_cli.decoding.chooser import Choice, Chooser
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.controller import make_controller
 from spsl_cli.decoding.costs import StepCosts, clock
 from spsl_cli.decoding.counters import Counters, RoundTimes
 from spsl_cli.decoding.kv_cache import DecoderCache
 from spsl_cli.decoding.output import Output
-from spsl_cli.decoding.proposers import Proposal, SparseSelfDraft
+from spsl_cli.decoding.proposers import SparseSelfDraft
 from spsl_cli.decoding.refresh import count_mass, refresh_view
 from spsl_cli.decoding.sparse_index import Budget
 from spsl_cli.decoding.target import TargetModel
@@ -31,9 +32,16 @@ class SpeculativeLoop:
     """Decodes one sequence of the cache, round by round; the same tokens as the plain loop."""
 
     def __init__(
-        self, target: TargetModel, cache: DecoderCache, output: Output, config: DecodeConfig, sequence: int = 0
+        self,
+        target: TargetModel,
+        cache: DecoderCache,
+        output: Output,
+        config: DecodeConfig,
+        chooser: Chooser,
+        sequence: int = 0,
     ) -> None:
         self.target, self.cache, self.output, self.config, self.sequence = target, cache, output, config, sequence
+        self.chooser = chooser
         self.costs = StepCosts()
         self.controller = make_controller(config, self.costs)
         self.proposer = SparseSelfDraft(target, cache)
@@ -49,52 +57,46 @@ class SpeculativeLoop:
         """One round; at least one token enters the output. Returns what happened."""
         pending, times, start = self.output.token_ids[-1], RoundTimes(), self._now()
         drafts = self._draft(pending, times)
+        tokens = [draft.token for draft in drafts]
 
-        inputs = torch.tensor([[pending, *drafts.token_ids]], device=self.target.device)
+        inputs = torch.tensor([[pending, *tokens]], device=self.target.device)
         logits = self.target.dense_forward(self.cache, inputs, (self.sequence,), keep=inputs.shape[1])
-        choices = logits[0].argmax(-1).tolist()  # row i: the target's token after input i
+        accepted, bonus = self.chooser.verify(drafts, logits[0])  # row i judges draft i+1, the last gives the bonus
 
-        accepted = count_accepted(drafts.token_ids, choices)
-        taken = self.output.take([*drafts.token_ids[:accepted], choices[accepted]])
+        taken = self.output.take([*tokens[:accepted], bonus])
+        self.chooser.note(self.output.token_ids[-taken:])
         self.cache.commit(self.sequence, taken, self.config.window)
         times.verify = self._now() - start - times.total
         return self._account(drafts, accepted, taken, times)
 
-    def _draft(self, pending: int, times: RoundTimes) -> Proposal:
+    def _draft(self, pending: int, times: RoundTimes) -> tuple[Choice, ...]:
         """Draft over a view that holds everything committed so far; nothing where only one token is left to come."""
         limit = self.output.remaining - 1
         if limit == 0 or self.counters.k_histogram[0] < PLAIN_STEPS:
-            return Proposal()
+            return ()
         start = self._now()
         count_mass(self.cache, self.sequence)
         counted = self._now()
         refresh_view(self.cache, self.sequence, Budget.resolve(self.config, self.cache.lengths[self.sequence]))
         refreshed = self._now()
-        proposal = self.proposer.propose(self.sequence, pending, limit, self.controller)
+        drafts = self.proposer.propose(self.sequence, pending, limit, self.controller, self.chooser)
         times.mass, times.refresh, times.draft = counted - start, refreshed - counted, self._now() - refreshed
-        return proposal
+        return drafts
 
-    def _account(self, drafts: Proposal, accepted: int, taken: int, times: RoundTimes) -> tuple[Event, ...]:
+    def _account(self, drafts: tuple[Choice, ...], accepted: int, taken: int, times: RoundTimes) -> tuple[Event, ...]:
         """Teach the controller, count, and tell."""
-        drafted, kept = len(drafts.token_ids), min(accepted, taken)
+        drafted, kept = len(drafts), min(accepted, taken)
         new = tuple(self.output.token_ids[-taken:])
         self.counters.add_round(drafted, kept, taken - kept, times)
         if not drafted:
             self.costs.observe_plain(times.verify)
             return (Tokens(new, (TokenKind.PLAIN,)),)
-        self.controller.observe(drafts.entropies, accepted)
+        entropies = tuple(draft.entropy for draft in drafts)
+        self.controller.observe(entropies, accepted)
         self.costs.observe_round(drafted, times.draft, times.total - times.draft)
         kinds = (TokenKind.ACCEPTED,) * kept + (TokenKind.BONUS,) * (taken - kept)
         return (
-            Draft(drafts.token_ids, drafts.entropies, self.controller.k_star),
+            Draft(tuple(draft.token for draft in drafts), entropies, self.controller.k_star),
             Verify(drafted, kept, new[-1] if taken > kept else None),
             Tokens(new, kinds),
         )
-
-
-def count_accepted(drafts: Sequence[int], choices: Sequence[int]) -> int:
-    """How many leading drafts are the target's own choices (greedy verification)."""
-    for i, (draft, choice) in enumerate(zip(drafts, choices, strict=False)):
-        if draft != choice:
-            return i
-    return len(drafts)

@@ -13,7 +13,8 @@ from dataclasses import replace
 import torch
 
 from spsl_cli.decoding.autoregressive import PlainLoop
-from spsl_cli.decoding.config import K_MAX, DecodeConfig
+from spsl_cli.decoding.chooser import Chooser, make_chooser
+from spsl_cli.decoding.config import K_MAX, DecodeConfig, SamplingConfig
 from spsl_cli.decoding.costs import clock
 from spsl_cli.decoding.engine import SpeculativeLoop
 from spsl_cli.decoding.kv_cache import LayerSizes, PendingQueries
@@ -35,12 +36,14 @@ class DecodingRun:
         max_new_tokens: int,
         stop_token_ids: Collection[int],
         config: DecodeConfig,
+        sampling: SamplingConfig | None = None,
     ) -> None:
         if not prompt_ids:
             raise ValueError("the prompt has no tokens")
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
         self.target, self.prompt_ids, self.config = target, list(prompt_ids), config
+        self.sampling = sampling or SamplingConfig()
         self.max_new_tokens, self.stop_token_ids = max_new_tokens, frozenset(stop_token_ids)
         self.capacity = len(prompt_ids) + max_new_tokens
         slots = Budget.resolve(config, self.capacity).total + K_MAX if config.speculation else 0
@@ -48,7 +51,7 @@ class DecodingRun:
         self.output = Output(max_new_tokens, stop_token_ids)
         self.loop: SpeculativeLoop | PlainLoop | None = None
         self.prefill_s = 0.0
-        self._first_token: int | None = None
+        self._first_logits: torch.Tensor | None = None
         self._seeds: list[PendingQueries] = []
 
     def prefill(self) -> Iterator[Prefill]:
@@ -66,7 +69,7 @@ class DecodingRun:
             self.prefill_s += now() - start
             yield Prefill(self.cache.lengths[0], total, self.prefill_s)
         assert logits is not None  # noqa: S101 the prompt has at least one token
-        self._first_token = int(logits[0, -1].argmax())
+        self._first_logits = logits[0, -1].clone()
         if self.config.speculation:
             self._seeds = [layer.pending[0] for layer in self.cache.layers]
             for layer in self.cache.layers:
@@ -91,19 +94,29 @@ class DecodingRun:
         """
         config = config or self.config
         config = config if speculation is None else replace(config, speculation=speculation)
-        if self._first_token is None:
+        if self._first_logits is None:
             raise RuntimeError("decode needs the prefill first")
         if self.output.token_ids:
             raise RuntimeError("this run was decoded already: rewind it first")
         if config.speculation and not self._has_room_for(config):
             raise ValueError("the run was prepared for another window, a smaller budget, or no speculation")
-        self.output.take((self._first_token,))
+        chooser = self._chooser()
         kind = SpeculativeLoop if config.speculation else PlainLoop
-        self.loop = kind(self.target, self.cache, self.output, config)
-        yield Tokens((self._first_token,), (TokenKind.PLAIN,))
+        self.loop = kind(self.target, self.cache, self.output, config, chooser)
+        yield Tokens(tuple(self.output.token_ids), (TokenKind.PLAIN,))
         yield from self.loop.run()
         assert self.output.finish_reason is not None  # noqa: S101 the loop ends with the output
         yield Done(self.output.finish_reason, self.stats())
+
+    def _chooser(self) -> Chooser:
+        """A chooser that has thrown its first token, which the prefill's last logits give."""
+        assert self._first_logits is not None  # noqa: S101 the prefill has run
+        chooser = make_chooser(self.sampling)
+        chooser.note(self.prompt_ids)
+        first = chooser.choose(self._first_logits).token
+        self.output.take((first,))
+        chooser.note((first,))
+        return chooser
 
     def _has_room_for(self, config: DecodeConfig) -> bool:
         room = Budget.resolve(self.config, self.capacity).total
@@ -120,8 +133,7 @@ class DecodingRun:
     def margins(self, count: int) -> list[float]:
         """Top-2 logit margins of the first `count` tokens after the first, by plain steps from the prompt on."""
         self.rewind()
-        self.output.take((self._first_token,))  # type: ignore[arg-type]
-        loop = PlainLoop(self.target, self.cache, self.output, self.config, record_margins=True)
+        loop = PlainLoop(self.target, self.cache, self.output, self.config, self._chooser(), record_margins=True)
         for _, _ in zip(range(count), loop.run(), strict=False):
             pass
         return loop.margins or []

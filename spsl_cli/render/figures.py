@@ -91,6 +91,8 @@ def budget(value: float) -> str:
 
 def agreement(comparison: Comparison) -> str:
     """Whether the output is that of plain decoding, and if not, where it leaves it and how near the tie was."""
+    if comparison.identical is None:
+        return "sampled: tokens are not compared"
     if comparison.identical:
         return "identical to AR"
     place = "" if comparison.first_difference is None else f" at token {count(comparison.first_difference)}"

@@ -81,6 +81,16 @@ def test_quiet_is_quiet(model, note):
     assert (result.returncode, result.stderr) == (0, b"")
 
 
+def test_sampling_repeats_with_its_seed(model, note):
+    arguments = ("ask", note, "Why?", "--model", model, "--max-new-tokens", 20, "--json", "--temperature", "1.3")
+    first, again, other = (
+        json.loads(spsl(*arguments, "--seed", seed, "--compare-ar").stdout) for seed in ("4", "4", "5")
+    )
+    assert first["token_ids"] == again["token_ids"] != other["token_ids"]
+    assert first["comparison"]["identical"] is None
+    assert first["comparison"]["speedup"] > 0
+
+
 def test_several_questions(model, note):
     result = spsl("ask", note, "-q", "Why?", "-q", "When?", "--model", model, "--max-new-tokens", 4, "--json")
     answers = json.loads(result.stdout)
@@ -214,7 +224,9 @@ def test_an_answer_cut_short_by_the_context_is_told(model, tmp_path):
         (("--budget", "1.5"), "budget"),
         (("--budget", "lots"), "lots"),
         (("--max-new-tokens", "0"), "max_new_tokens"),
-        (("--temperature", "0.7"), "temperature"),
+        (("--temperature", "-1"), "temperature"),
+        (("--top-p", "0"), "top_p"),
+        (("--top-k", "-3"), "top_k"),
         (("--device", "abacus"), "abacus"),
         (("--dtype", "int3"), "int3"),
         (("--controller", "fixed"), "draft length"),

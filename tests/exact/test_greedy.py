@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from spsl_cli.decoding.chooser import Choice
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.engine import SpeculativeLoop
-from spsl_cli.decoding.proposers import Proposal
 from spsl_cli.events import Done, Draft, TokenKind, Tokens, Verify
 from tests.models import CONFIGS, VOCABULARY, generate, random_prompt, tiny_model
 
@@ -95,12 +95,12 @@ class HandMade:
     def __init__(self, truth, good):
         self.truth, self.good, self.output = truth, good, None
 
-    def propose(self, _sequence, _pending, limit, _controller):
+    def propose(self, _sequence, _pending, limit, _controller, _chooser):
         done = len(self.output.token_ids)
         depth = next(self.good)
         draft = list(self.truth[done : done + min(limit, 6)])
         spoiled = [(token + 1) % VOCABULARY for token in draft[depth:]]
-        return Proposal(tuple(draft[:depth] + spoiled), (0.0,) * len(draft))
+        return tuple(Choice(token, 0.0) for token in draft[:depth] + spoiled)
 
 
 @pytest.mark.parametrize("pattern", [[0], [6], [0, 6, 3], [1, 2, 4, 5]], ids=["never", "always", "mixed", "sometimes"])

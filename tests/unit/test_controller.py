@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from spsl_cli.decoding.config import K_MAX, DecodeConfig, SamplingConfig
+from spsl_cli.decoding.config import K_MAX, DecodeConfig
 from spsl_cli.decoding.controller import EntropyController, FixedController, make_controller
 from spsl_cli.decoding.costs import StepCosts
 
@@ -109,13 +109,3 @@ def test_costs_are_medians():
         measured.observe_round(4, 4 * seconds, 2 * seconds)
     assert measured.plain_step_s == measured.draft_step_s == 0.1
     assert measured.round_s == 0.2
-
-
-def test_only_greedy_sampling_is_accepted():
-    assert SamplingConfig(temperature=0.0, top_p=0.9, top_k=5, repetition_penalty=1.0, seed=3).temperature == 0
-    for wrong in ({"temperature": -1.0}, {"top_p": 0.0}, {"top_p": 1.5}, {"top_k": -1}, {"repetition_penalty": 0.0}):
-        with pytest.raises(ValueError, match="outside its range"):
-            SamplingConfig(**wrong)
-    for later in ({"temperature": 0.7}, {"repetition_penalty": 1.2}):
-        with pytest.raises(NotImplementedError, match="greedy"):
-            SamplingConfig(**later)

@@ -1,0 +1,118 @@
+"""A target and its draft as tables: logits from a hash of the prefix. The real loop runs on it, thousands of times.
+
+The loop, the choosers and the controllers are those of the decoder; only the forwards are replaced, so that a run takes
+no time and the exact distribution of its output can be computed beside it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import torch
+
+from spsl_cli.decoding import engine
+from spsl_cli.decoding.chooser import SamplingChooser
+from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
+from spsl_cli.decoding.kv_cache import DecoderCache, ForwardState
+from spsl_cli.decoding.output import Output
+from spsl_cli.decoding.sampling import distributions
+
+PROMPT = (1, 0)
+
+
+class TableTarget:
+    """Forwards by table. `quality` mixes the target's own logits into the draft's: 1 is a perfect draft."""
+
+    device = torch.device("cpu")
+
+    def __init__(self, vocabulary: int, quality: float, seed: int = 0) -> None:
+        self.vocabulary, self.quality, self.seed = vocabulary, quality, seed
+        self.written: list[int] = list(PROMPT)
+        self.draft: list[int] = []
+        self.logits = lru_cache(maxsize=None)(self._logits)
+
+    def _logits(self, prefix: tuple[int, ...], draft: bool) -> torch.Tensor:
+        own = self._table(prefix, 0)
+        return self.quality * own + (1 - self.quality) * self._table(prefix, 1) if draft else own
+
+    def _table(self, prefix: tuple[int, ...], which: int) -> torch.Tensor:
+        number = hash((self.seed, which, *prefix)) % 2**31
+        return 2.0 * torch.randn(self.vocabulary, generator=torch.Generator().manual_seed(number))
+
+    def dense_forward(self, cache, token_ids, _sequences, *, keep=0, logits=0):
+        """Logits behind each input; inputs overwrite whatever was written behind the committed tokens."""
+        self.written[cache.lengths[0] :] = token_ids[0].tolist()
+        rows = [self.logits(tuple(self.written[: cache.lengths[0] + i + 1]), False) for i in range(token_ids.shape[1])]
+        return torch.stack(rows)[None]
+
+    def draft_forward(self, cache, token_ids, _sequences, depth):
+        """Logits behind the committed tokens, the pending one and the draft so far."""
+        self.draft[depth:] = token_ids[0].tolist()
+        prefix = tuple(self.written[: cache.lengths[0]]) + tuple(self.draft)
+        return self.logits(prefix, True)[None, None]
+
+
+def run_loop(target, sampling, dice, k, new_tokens):
+    """One decoding of the real loop behind `PROMPT`; the new tokens."""
+    cache = DecoderCache([], ForwardState(), [len(PROMPT)], [0])
+    output = Output(new_tokens, ())
+    chooser = SamplingChooser(sampling, dice)
+    chooser.note(PROMPT)
+    target.written = list(PROMPT)
+    first = chooser.choose(target.logits(PROMPT, False)).token
+    output.take((first,))
+    chooser.note((first,))
+    loop = engine.SpeculativeLoop(target, cache, output, DecodeConfig(k=k), chooser)
+    for _ in loop.run():
+        pass
+    return tuple(output.token_ids)
+
+
+def exact_distribution(target, sampling: SamplingConfig, new_tokens: int) -> dict[tuple[int, ...], float]:
+    """The probability of every output, by the chain rule from the target alone."""
+    outputs = {(): 1.0}
+    for _ in range(new_tokens):
+        longer = {}
+        for tokens, weight in outputs.items():
+            logits = target.logits(PROMPT + tokens, False)[None]
+            chooser = SamplingChooser(sampling)
+            chooser.note(PROMPT + tokens)
+            p = distributions(chooser._prefix.apply(logits, ()), sampling)[0].tolist()
+            longer |= {(*tokens, token): weight * chance for token, chance in enumerate(p) if chance > 0}
+        outputs = longer
+    return outputs
+
+
+class Path:
+    """Dice that replay a list of decisions and note the weight of each; what is open at its end is tried in turn."""
+
+    def __init__(self, decisions: list[int]) -> None:
+        self.decisions, self.at, self.weight, self.open = decisions, 0, 1.0, []
+
+    def _decide(self, weights: list[float]) -> int:
+        possible = [i for i, weight in enumerate(weights) if weight > 0]
+        if self.at == len(self.decisions):
+            self.open += [[*self.decisions, other] for other in possible[1:]]
+            self.decisions = [*self.decisions, possible[0]]
+        choice = self.decisions[self.at]
+        self.at += 1
+        self.weight *= weights[choice] / sum(weights)
+        return choice
+
+    def accepts(self, probability: float) -> bool:
+        return self._decide([1.0 - probability, probability]) == 1
+
+    def draw(self, distribution: torch.Tensor) -> int:
+        return self._decide(distribution.double().tolist())
+
+
+def enumerated_distribution(target, sampling, k, new_tokens) -> dict[tuple[int, ...], float]:
+    """The probability of every output of the real loop: every way the dice can fall, its weight summed up."""
+    outputs: dict[tuple[int, ...], float] = {}
+    waiting: list[list[int]] = [[]]
+    while waiting:
+        path = Path(waiting.pop())
+        tokens = run_loop(target, sampling, path, k, new_tokens)
+        outputs[tokens] = outputs.get(tokens, 0.0) + path.weight
+        waiting += path.open
+    return outputs

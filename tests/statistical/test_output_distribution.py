@@ -1,0 +1,92 @@
+"""The real loop's output has the target's distribution: every way the dice can fall, and samples against chi-square.
+
+Chi-square tests here pass at p > 1e-4. Seeds are fixed, so they pass always or never; had they been drawn afresh, a
+right decoder would fail one in 10,000 of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from scipy.stats import chisquare
+
+from spsl_cli.decoding import engine
+from spsl_cli.decoding.config import SamplingConfig
+from spsl_cli.decoding.sampling import SeededDice
+from tests.statistical.table import TableTarget, enumerated_distribution, exact_distribution, run_loop
+
+QUALITIES = {"good": 0.95, "partial": 0.6, "hostile": 0.0}
+
+
+@pytest.fixture(autouse=True)
+def _draft_from_the_start(monkeypatch):
+    monkeypatch.setattr(engine, "PLAIN_STEPS", 0)
+
+
+@pytest.mark.parametrize("quality", QUALITIES.values(), ids=QUALITIES)
+@pytest.mark.parametrize("k", [1, 2, 3])
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        SamplingConfig(temperature=1.0),
+        SamplingConfig(temperature=0.6, top_p=0.8),
+        SamplingConfig(temperature=1.4, top_k=2, repetition_penalty=1.5),
+    ],
+    ids=["plain", "top-p", "top-k and penalty"],
+)
+def test_every_output_has_its_exact_probability(quality, k, sampling):
+    """Three tokens, outputs of four: all 81 of them, summed over every way the dice can fall."""
+    target = TableTarget(3, quality)
+    expected = exact_distribution(target, sampling, 4)
+    found = enumerated_distribution(target, sampling, k, 4)
+    assert sum(found.values()) == pytest.approx(1.0, abs=1e-9)
+    assert set(found) == set(expected)
+    for tokens, probability in expected.items():
+        assert found[tokens] == pytest.approx(probability, abs=2e-6)  # float32 distributions
+
+
+def p_value(target, sampling, k, samples, new_tokens=3):
+    """Of the later tokens against their exact distribution; bins pooled to at least 5 expected."""
+    expected: Counter[tuple[int, ...]] = Counter()
+    for tokens, probability in exact_distribution(target, sampling, new_tokens).items():
+        expected[tokens[1:]] += samples * probability
+    dice = SeededDice(5)
+    seen = Counter(run_loop(target, sampling, dice, k, new_tokens)[1:] for _ in range(samples))
+    assert set(seen) <= set(expected)
+    bins, pooled = [], [0.0, 0.0]
+    for tokens, count in sorted(expected.items(), key=lambda item: item[1]):
+        pooled = [pooled[0] + seen[tokens], pooled[1] + count]
+        if pooled[1] >= 5:
+            bins.append(pooled)
+            pooled = [0.0, 0.0]
+    if pooled[1]:
+        bins[-1] = [bins[-1][0] + pooled[0], bins[-1][1] + pooled[1]]
+    observed, wanted = zip(*bins, strict=True)
+    scale = sum(observed) / sum(wanted)
+    return float(chisquare(observed, [scale * count for count in wanted]).pvalue)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+@pytest.mark.parametrize("quality", QUALITIES.values(), ids=QUALITIES)
+def test_samples_pass_chi_square(k, quality):
+    assert p_value(TableTarget(5, quality), SamplingConfig(temperature=1.0), k, 4000) > 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [1, 2, 4, 8])
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 1.5])
+@pytest.mark.parametrize("quality", QUALITIES.values(), ids=QUALITIES)
+def test_twenty_thousand_samples_a_cell_pass_chi_square(k, temperature, quality):
+    sampling = SamplingConfig(temperature=temperature, top_p=0.9 if temperature > 1 else 1.0)
+    assert p_value(TableTarget(24, quality), sampling, k, 20_000) > 1e-4
+
+
+def test_the_controller_may_look_at_entropies():
+    """The seed's controller stops by the entropies of the drafts; that must not show in the output."""
+    target = TableTarget(3, 0.6)
+    sampling = SamplingConfig(temperature=1.0)
+    expected = exact_distribution(target, sampling, 4)
+    found = enumerated_distribution(target, sampling, "auto", 4)
+    for tokens, probability in expected.items():
+        assert found[tokens] == pytest.approx(probability, abs=2e-6)
