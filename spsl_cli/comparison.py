@@ -11,13 +11,17 @@ if TYPE_CHECKING:
     from spsl_cli.decoding.run import DecodingRun
 
 
-def compare_with_plain(run: DecodingRun, report: Callable[[Event], None]) -> Comparison:
-    """Decode again without speculation, after the decoding that `run` has just finished."""
+def compare_with_plain(
+    run: DecodingRun, report: Callable[[Event], None], interrupted: Callable[[], bool] = lambda: False
+) -> Comparison | None:
+    """Decode again without speculation, after the decoding that `run` has just finished; None if `interrupted`."""
     ours, stats = list(run.output.token_ids), run.stats()
     run.rewind()
     for event in run.decode(speculation=False):
         if isinstance(event, Tokens):
             report(Progress("compare with plain decoding", len(run.output.token_ids), len(ours), "tokens"))
+        if interrupted():
+            return None
     plain, plain_stats = list(run.output.token_ids), run.stats()
     greedy = run.sampling.temperature == 0
     difference = first_difference(ours, plain) if greedy else None

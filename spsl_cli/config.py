@@ -78,6 +78,13 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "budget": parse_budget,
     "k": parse_k,
 }
+_MEANT = {
+    **dict.fromkeys(("offline", "speculation", "compare_ar"), "use true or false"),
+    **dict.fromkeys(("max_new_tokens", "top_k", "seed"), "use a whole number"),
+    **dict.fromkeys(("temperature", "top_p"), "use a number"),
+    "budget": "use a share such as 0.1 or a number of positions",
+    "k": "use auto or a number from 1 to 16",
+}
 NAMES = tuple(spec.name for spec in fields(Settings) if spec.name != "origin")
 
 
@@ -118,7 +125,7 @@ def _parse(name: str, raw: Any, source: str) -> Any:
     try:
         return parser(raw)
     except ValueError as error:
-        raise UsageError(f"{name} from {source} is not understood: {raw!r}", hint=str(error)) from error
+        raise UsageError(f"{name} from {source} is not understood: {raw!r}", hint=_MEANT[name]) from error
 
 
 def _read_file(file: Path) -> dict[str, Any]:
@@ -127,20 +134,35 @@ def _read_file(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"the settings file {file} cannot be read: {error}") from error
+        raise UsageError(f"the settings file {file} cannot be read: {error}", hint="mend or remove it") from error
     unknown = sorted(set(content) - set(NAMES))
     if unknown:
-        raise UsageError(f"the settings file {file} has unknown names: {', '.join(unknown)}")
+        raise UsageError(
+            f"the settings file {file} has unknown names: {', '.join(unknown)}", hint="spsl doctor lists the known ones"
+        )
     return content
 
 
+_KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("max_new_tokens", "top_k", "seed"), (int,)),
+    **dict.fromkeys(("temperature", "top_p", "budget"), (int, float)),
+    **dict.fromkeys(("offline", "speculation", "compare_ar"), (bool,)),
+    **dict.fromkeys(("device", "dtype", "controller"), (str,)),
+    **dict.fromkeys(("model", "revision", "quantize", "system"), (str, type(None))),
+    "k": (int, str),
+}
+
+
 def _check(settings: Settings) -> None:
-    """The types a file can get wrong, and ranges that have nothing to do with the model."""
-    numbers = (int, float)
-    for name, kind in {"max_new_tokens": int, "top_k": int, "seed": int, "temperature": numbers, "top_p": numbers,
-                       "budget": numbers}.items():  # fmt: skip
+    """What a settings file can get wrong: types; and the one range that has nothing to do with model or decoder."""
+    for name, kinds in _KINDS.items():
         value = getattr(settings, name)
-        if isinstance(value, bool) or not isinstance(value, kind):
-            raise UsageError(f"{name} from {settings.origin[name]} must be a number, got {value!r}")
+        wrong_bool = isinstance(value, bool) and bool not in kinds
+        if wrong_bool or not isinstance(value, kinds) or (name == "k" and isinstance(value, str) and value != "auto"):
+            wanted = " or ".join("nothing" if kind is type(None) else kind.__name__ for kind in kinds)
+            raise UsageError(
+                f"{name} from {settings.origin[name]} is {value!r}, which is not of the right kind",
+                hint=f"give {wanted}",
+            )
     if settings.max_new_tokens < 1:
-        raise UsageError(f"max_new_tokens must be at least 1, got {settings.max_new_tokens}")
+        raise UsageError(f"max_new_tokens must be at least 1, got {settings.max_new_tokens}", hint="256 is the default")

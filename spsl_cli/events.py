@@ -108,8 +108,8 @@ class SpeculationStats:
 
     @property
     def estimated_speedup(self) -> float | None:
-        """Against plain steps at their median time; None until one was timed and two tokens were decoded."""
-        if self.plain_step_s is None or self.decode_s <= 0 or self.new_tokens < 2:  # noqa: PLR2004
+        """Against plain steps at their median time; None until one was timed and something drafted."""
+        if self.plain_step_s is None or self.decode_s <= 0 or self.new_tokens < 2 or not self.drafted:  # noqa: PLR2004
             return None
         return (self.new_tokens - 1) * self.plain_step_s / self.decode_s
 

@@ -17,7 +17,8 @@ from spsl_cli.config import Settings
 from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
 from spsl_cli.documents import Collection, read_paths
 from spsl_cli.errors import NoReadableInputError, UsageError
-from spsl_cli.events import Comparison, Event, Finished, Notice, Progress, Started
+from spsl_cli.events import Event, Finished, Notice, Progress, Started
+from spsl_cli.interrupt import Interrupts
 from spsl_cli.model_facts import memory_errors, stop_token_ids
 from spsl_cli.narration import Narrator
 
@@ -81,10 +82,11 @@ class Prepared:
 class Session:
     """The stages of one command, each done when it is first needed. `report` takes every event."""
 
-    def __init__(self, settings: Settings, report: Report) -> None:
+    def __init__(self, settings: Settings, report: Report, interrupts: Interrupts | None = None) -> None:
         self.settings = settings
         self.config = decode_config(settings)
         self.sampling = sampling_config(settings)
+        self.interrupts = interrupts or Interrupts()
         self.warnings: list[str] = []
         self.report = report
         self._begun = time.perf_counter()
@@ -165,17 +167,24 @@ class Session:
             self.report(Progress("prefill", filled.done, filled.total, "tokens", filled.seconds))
 
     def answer(self, collection: Collection, request: Request) -> Answer:
-        """Prompt, prefill, decode, and compare if that is wanted. Ctrl-C while decoding keeps what there is."""
+        """Prompt, prefill, decode, and compare if that is wanted.
+
+        Ctrl-C before the first token raises KeyboardInterrupt; afterwards it ends the decoding and keeps what there is.
+        """
+        self.interrupts.allow()
         prepared = self.prepare(collection, request)
         run, loaded = prepared.run, prepared.loaded
         narrator = Narrator(loaded.tokenizer, prepared.stop_ids)  # type: ignore[arg-type]  # as in `_prompt`
         with memory_errors(loaded.device, run.capacity):
             self.prefill(run)
+            self.interrupts.defer()  # from here on there is an answer to lose
             first_token_s = time.perf_counter() - self._begun
             finish_reason = self._decode(run, narrator)
             token_ids, stats, comparison = tuple(run.output.token_ids), run.stats(), None
-            if self.settings.compare_ar and finish_reason != "interrupted":
-                comparison = self._compare(run)
+            if self.settings.compare_ar and not self.interrupts.seen:
+                comparison = compare_with_plain(run, self.report, lambda: self.interrupts.seen)
+                if comparison is None:
+                    self.notice("interrupted: no comparison with autoregressive decoding")
         self.report(Finished(finish_reason, stats, comparison))
         return Answer(
             command=request.task,
@@ -227,23 +236,14 @@ class Session:
     def _decode(self, run: DecodingRun, narrator: Narrator) -> str:
         """Decode to the end, or to Ctrl-C; why the answer ends."""
         begun = time.perf_counter()
-        finish_reason = "interrupted"
-        try:
-            for event in run.decode():
-                self._report_all(narrator.tell(event, run.stats, time.perf_counter() - begun))
-            finish_reason = run.output.finish_reason or "length"
-        except KeyboardInterrupt:
+        for event in run.decode():
+            self._report_all(narrator.tell(event, run.stats, time.perf_counter() - begun))
+            if self.interrupts.seen:
+                break
+        if run.output.finish_reason is None:
             self.notice("interrupted: the answer so far is kept")
         self._report_all(narrator.finish(run.output.token_ids))
-        return finish_reason
-
-    def _compare(self, run: DecodingRun) -> Comparison | None:
-        """The plain loop on the same prefill; None if the user does not want to wait for it."""
-        try:
-            return compare_with_plain(run, self.report)
-        except KeyboardInterrupt:
-            self.notice("interrupted: no comparison with autoregressive decoding")
-            return None
+        return run.output.finish_reason or "interrupted"
 
     def notice(self, text: str, *, warning: bool = True) -> None:
         """Tell the user something; a warning is kept for the answer's JSON too."""

@@ -30,5 +30,5 @@ def measure(session: Session, collection: Collection, repeats: int, report: Repo
         )
     for system in result.systems:
         if system.stats is not None and system.stats.enabled:
-            report(Finished("length", system.stats))
+            report(Finished(result.finish_reason, system.stats))
     return result, prepared.facts

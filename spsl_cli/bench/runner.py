@@ -12,9 +12,10 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from spsl_cli.answer import speculation_json
+from spsl_cli.answer import skipped_json, speculation_json
 from spsl_cli.bench.hugging_face import eager_loop
 from spsl_cli.comparison import first_difference
+from spsl_cli.documents import Collection
 from spsl_cli.events import SpeculationStats
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ class BenchResult:
     new_tokens: int
     repeats: int
     prefill_s: float
+    finish_reason: str
     systems: tuple[SystemResult, ...]
 
 
@@ -72,18 +74,21 @@ def run_bench(run: DecodingRun, repeats: int, *, compare: bool, tell: Callable[[
     rates: dict[str, list[float]] = {name: [] for name in names}
     tokens: dict[str, list[int]] = {}
     last: dict[str, SpeculationStats] = {}
+    finish_reason = "length"
     for turn in range(-1, repeats):
         for name in names:
             tell(name, turn + 1, repeats + 1)
             length = len(tokens[SPARSESPEC]) if SPARSESPEC in tokens else run.max_new_tokens
             ids, seconds, stats = _decode(run, name, length)
             tokens[name] = ids
+            if name == SPARSESPEC:
+                finish_reason = run.output.finish_reason or finish_reason
             if stats is not None:
                 last[name] = stats
             if turn >= 0:
                 rates[name].append((len(ids) - 1) / seconds if seconds > 0 else 0.0)
     systems = tuple(_result(name, rates, tokens, last.get(name), compare) for name in names)
-    return BenchResult(len(run.prompt_ids), len(tokens[SPARSESPEC]), repeats, run.prefill_s, systems)
+    return BenchResult(len(run.prompt_ids), len(tokens[SPARSESPEC]), repeats, run.prefill_s, finish_reason, systems)
 
 
 def _decode(run: DecodingRun, name: str, length: int) -> tuple[list[int], float, SpeculationStats | None]:
@@ -108,17 +113,19 @@ def _result(
     identical = difference is None if compare else None
     speedup = None
     if compare and identical and name != PLAIN:
-        pairs = zip(rates[name], rates[PLAIN], strict=True)
-        speedup = Spread.of([ours / theirs for ours, theirs in pairs if theirs > 0] or [0.0])
+        ratios = [ours / theirs for ours, theirs in zip(rates[name], rates[PLAIN], strict=True) if theirs > 0]
+        speedup = Spread.of(ratios) if ratios else None
     return SystemResult(name, Spread.of(rates[name]), speedup, identical, difference, stats)
 
 
-def bench_json(result: BenchResult, model: dict[str, Any]) -> dict[str, Any]:
+def bench_json(result: BenchResult, model: dict[str, Any], collection: Collection) -> dict[str, Any]:
     """The object of `bench --json` (schema `spsl.bench/1`)."""
     return {
         "schema": "spsl.bench/1",
         "model": model,
         "machine": machine_facts(),
+        "documents": [{"path": document.path, "sha256": document.sha256} for document in collection.documents],
+        "skipped": skipped_json(collection),
         "prompt_tokens": result.prompt_tokens,
         "new_tokens": result.new_tokens,
         "repeats": result.repeats,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+import traceback
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -17,6 +19,7 @@ from spsl_cli.cli.models import models
 from spsl_cli.cli.read import read
 from spsl_cli.cli.summarize import summarize
 from spsl_cli.errors import ExitCode, SpslError, UsageError
+from spsl_cli.interrupt import leave_on_termination
 from spsl_cli.render import Streams, write_error
 
 app = typer.Typer(name="spsl", add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -47,7 +50,6 @@ def _root(
     The model drafts for itself over a small part of its cache and verifies against all of it: its own output, sooner.
     """
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), err=True)
         raise UsageError("no command was given", hint="spsl --help lists them")
 
 
@@ -55,6 +57,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code. Errors are one line on standard error, a traceback only with --debug."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     streams = Streams.detect(plain="--plain" in words)
+    if threading.current_thread() is threading.main_thread():
+        leave_on_termination()
     command = typer.main.get_command(app)
     if "_SPSL_COMPLETE" in os.environ:  # the shell asks for completions; Typer answers and leaves
         command.main(words, prog_name="spsl")
@@ -62,19 +66,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Not `command.main`: it would turn Ctrl-C into a silent exit.
         with command.make_context("spsl", words) as context:
             command.invoke(context)
-    except SpslError as error:
-        return _failed(streams, str(error), error.exit_code, error, words)
     except typer.Exit as leave:
         return int(leave.exit_code)
     except KeyboardInterrupt:
         write_error(streams, "interrupted before there was an answer")
         return ExitCode.INTERRUPTED
-    except typer.TyperException as error:
-        return _failed(streams, _usage(error), ExitCode.USAGE, error, words)
-    except Exception as error:  # noqa: BLE001 the last resort: one line instead of a traceback
-        message = f"internal error: {type(error).__name__}: {error}; run again with --debug for the traceback"
-        return _failed(streams, message, ExitCode.FAILED, error, words)
+    except Exception as error:  # noqa: BLE001 every way to fail becomes one line
+        if "--debug" in words:
+            streams.err.write("".join(traceback.format_exception(error)))
+        message, code = _explained(error, streams)
+        write_error(streams, message)
+        return code
     return ExitCode.DONE
+
+
+def _explained(error: Exception, streams: Streams) -> tuple[str, ExitCode]:
+    """The line and the exit code of a failure."""
+    if isinstance(error, SpslError):
+        return str(error), error.exit_code
+    if isinstance(error, typer.TyperException):
+        return _usage(error), ExitCode.USAGE
+    if isinstance(error, OSError):  # --help and --version write by themselves
+        streams.out.discard_rest()
+        return f"cannot write: {error.strerror or error}; free some space or write elsewhere", ExitCode.FAILED
+    return f"internal error: {type(error).__name__}: {error}; --debug shows where", ExitCode.FAILED
 
 
 def _usage(error: typer.TyperException) -> str:
@@ -83,12 +98,3 @@ def _usage(error: typer.TyperException) -> str:
     command = context.command_path if context is not None else "spsl"
     format_message = getattr(error, "format_message", error.__str__)
     return f"{str(format_message()).rstrip('.')}; see '{command} --help'"
-
-
-def _failed(streams: Streams, message: str, code: int, error: Exception, words: list[str]) -> int:
-    if "--debug" in words:
-        import traceback  # noqa: PLC0415
-
-        streams.err.write("".join(traceback.format_exception(error)))
-    write_error(streams, message)
-    return int(code)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
+from spsl_cli.answer import Answer
 from spsl_cli.cli.options import AsJson, Debug, OutputFile, Password, Plain, Quiet, with_settings
-from spsl_cli.cli.output import deliver, session_with_panel
+from spsl_cli.cli.output import run_and_deliver, standard_input
 from spsl_cli.config import Settings
 from spsl_cli.errors import UsageError
 from spsl_cli.render import Streams
-from spsl_cli.session import Request
+from spsl_cli.session import Request, Session
 
 
 @with_settings
@@ -42,12 +42,19 @@ def ask(
         raise UsageError("a question needs documents", hint='spsl ask PATH... "QUESTION"')
     if any(not text.strip() for text in questions):
         raise UsageError("the question is empty", hint="give it as the last argument or with -q")
-    streams = Streams.detect(plain=plain)
-    answers = []
-    with session_with_panel(settings, streams, quiet=quiet, plain=plain) as session:
-        collection = session.read(paths, sys.stdin.buffer, password)
+
+    def work(session: Session) -> list[Answer]:
+        collection = session.read(paths, standard_input(), password)
+        answers: list[Answer] = []
         for text in questions:
-            answers.append(session.answer(collection, Request("ask", question=text)))
-            if answers[-1].finish_reason == "interrupted":
+            try:
+                answers.append(session.answer(collection, Request("ask", question=text)))
+            except KeyboardInterrupt:
+                if not answers:
+                    raise
+            if session.interrupts.seen:
                 break
-    deliver(answers, streams, as_json=as_json, output=output)
+        return answers
+
+    streams = Streams.detect(plain=plain)
+    run_and_deliver(settings, streams, work, quiet=quiet, plain=plain, as_json=as_json, output=output)

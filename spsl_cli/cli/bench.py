@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
 
-from spsl_cli.cli.options import AsJson, Debug, Plain, Quiet, with_settings
-from spsl_cli.cli.output import session_with_panel
+from spsl_cli.cli.options import AsJson, Debug, Password, Plain, Quiet, with_settings
+from spsl_cli.cli.output import leave_with_skips, standard_input
 from spsl_cli.config import Settings
 from spsl_cli.errors import UsageError
-from spsl_cli.render import Streams, render_table, write_json
+from spsl_cli.render import Streams, make_reporter, render_table, write_json
+from spsl_cli.session import Session
 
 DEFAULT_NEW_TOKENS = 64
 
@@ -25,6 +25,7 @@ def bench(
     *,
     context: Annotated[int, typer.Option("--context", metavar="N", min=1, help="Tokens of the built-in text.")] = 2000,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Counted repeats of each system.")] = 3,
+    password: Password = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     plain: Plain = False,
@@ -40,17 +41,22 @@ def bench(
 
     if settings.origin["max_new_tokens"] == "default":
         settings = replace(settings, max_new_tokens=DEFAULT_NEW_TOKENS)
+    if not settings.speculation:
+        raise UsageError("bench measures speculation", hint="leave --no-speculation out")
     if settings.temperature > 0:
         raise UsageError("bench measures greedy decoding", hint="leave --temperature at 0")
     streams = Streams.detect(plain=plain)
-    with session_with_panel(settings, streams, quiet=quiet, plain=plain) as session:
-        collection = session.read(paths, sys.stdin.buffer) if paths else builtin(session, context)
+    with make_reporter(streams, quiet=quiet, plain=plain) as reporter:
+        session = Session(settings, reporter)
+        collection = session.read(paths, standard_input(), password) if paths else builtin(session, context)
         result, model = measure(session, collection, repeats, session.report)
     if as_json:
-        write_json(streams, bench_json(result, asdict(model)))
+        write_json(streams, bench_json(result, asdict(model), collection))
+        leave_with_skips(collection)
         return
     title = (
         f"{model.id}, {model.device} {model.dtype}: {result.prompt_tokens:,} prompt tokens, {result.new_tokens} new, "
         f"median (least-greatest) of {result.repeats}"
     )
     render_table(streams, title, COLUMNS, list(bench_rows(result)))
+    leave_with_skips(collection)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
 from spsl_cli.cli.options import AsJson, Debug, with_settings
 from spsl_cli.config import NAMES, Settings, config_file
+from spsl_cli.errors import ModelUnavailableError, UsageError
 from spsl_cli.render import Streams, render_table, write_json
+from spsl_cli.session import decode_config
 
 PACKAGES = ("spsl", "torch", "transformers", "accelerate", "safetensors", "pypdf", "rich", "typer")
 PLAN_LENGTHS = (2_048, 8_192, 32_768, 131_072)
@@ -28,21 +31,16 @@ def doctor(
     """
     from spsl_cli import models  # noqa: PLC0415 seconds
 
+    decode_config(settings)
+    if settings.quantize not in (None, "4bit", "8bit"):
+        raise UsageError(f"--quantize {settings.quantize!r} is not known", hint="use 4bit or 8bit")
     device = models.pick_device(settings.device)
     dtype = models.pick_dtype(settings.dtype, device)
     memory = models.available_memory(device)
-    source = models.resolve(
-        settings.model, revision=settings.revision, offline=settings.offline, device=settings.device
-    )
-    config = models.load_config(source.path)
-    models.check_supported(config)
-    width = 4 if dtype == "float32" else 2
-    weights = models.weights_bytes(source.path, width, settings.quantize or source.quantize)
-    limit = models.context_length(config)
-    plans = [
-        models.memory_plan(config, weights, width, length, settings.budget)
-        for length in (*(length for length in PLAN_LENGTHS if length < limit), limit)
-    ]
+    try:
+        model, plan = _model_and_plan(settings, 4 if dtype == "float32" else 2, memory)
+    except ModelUnavailableError as error:  # the rest is worth knowing all the same
+        model, plan = {"error": str(error)}, []
     report: dict[str, Any] = {
         "schema": "spsl.doctor/1",
         "device": device,
@@ -51,19 +49,8 @@ def doctor(
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "settings": {name: {"value": getattr(settings, name), "origin": settings.origin[name]} for name in NAMES},
         "config_file": str(config_file()),
-        "model": {"id": source.id, "path": str(source.path), "reason": source.reason, "context_length": limit},
-        "plan": [
-            {
-                "tokens": plan.tokens,
-                "weights": plan.weights,
-                "kv": plan.kv,
-                "draft_view": plan.draft_view,
-                "importance": plan.importance,
-                "total": plan.total,
-                "fits": None if memory is None else plan.fits(memory),
-            }
-            for plan in plans
-        ],
+        "model": model,
+        "plan": plan,
     }
     streams = Streams.detect()
     if as_json:
@@ -72,12 +59,34 @@ def doctor(
         _show(streams, report)
 
 
+def _model_and_plan(
+    settings: Settings, dtype_bytes: int, memory: int | None
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Facts of the model that would be used, and what it takes in memory by context length, in bytes."""
+    from spsl_cli import models  # noqa: PLC0415 seconds
+
+    source = models.resolve(
+        settings.model, revision=settings.revision, offline=settings.offline, device=settings.device
+    )
+    config = models.load_config(source.path)
+    models.check_supported(config)
+    weights = models.weights_bytes(source.path, dtype_bytes, settings.quantize or source.quantize)
+    limit = models.context_length(config)
+    plan = []
+    for length in (*(length for length in PLAN_LENGTHS if length < limit), limit):
+        parts = models.memory_plan(config, weights, dtype_bytes, length, settings.budget)
+        fits = None if memory is None else parts.fits(memory)
+        plan.append({**asdict(parts), "total": parts.total, "fits": fits})
+    facts = {"id": source.id, "path": str(source.path), "reason": source.reason, "context_length": limit}
+    return facts, plan
+
+
 def _show(streams: Streams, report: dict[str, Any]) -> None:
     free = report["available_memory"]
     machine = {
         "device": f"{report['device']}, {report['dtype']}",
         "free memory": "-" if free is None else f"{free / MIB:,.0f} MiB",
-        "model": f"{report['model']['id']} ({report['model']['reason']})",
+        "model": report["model"].get("error") or f"{report['model']['id']} ({report['model']['reason']})",
         **report["versions"],
     }
     render_table(streams, "machine", ("what", "value"), list(machine.items()))

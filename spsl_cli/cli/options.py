@@ -28,9 +28,7 @@ SETTINGS_OPTIONS: dict[str, Any] = {
     "temperature": Annotated[
         float | None, typer.Option("--temperature", help="0 is greedy; above, tokens are drawn [0].")
     ],
-    "top_p": Annotated[
-        float | None, typer.Option("--top-p", help="Draw from the likeliest that reach this [1].")
-    ],
+    "top_p": Annotated[float | None, typer.Option("--top-p", help="Draw from the likeliest that reach this [1].")],
     "top_k": Annotated[int | None, typer.Option("--top-k", help="Draw from so many likeliest tokens [0: all].")],
     "seed": Annotated[int | None, typer.Option("--seed", help="The same seed draws the same tokens [0].")],
     "system": Annotated[str | None, typer.Option("--system", help="System message instead of the built-in one.")],

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 
 from spsl_cli.answer import read_json
 from spsl_cli.cli.options import AsJson, Debug, Password, Paths, Plain, Quiet
-from spsl_cli.cli.output import leave_with_skips
+from spsl_cli.cli.output import leave_with_skips, standard_input
 from spsl_cli.documents import Collection, Document, Page, read_paths
 from spsl_cli.errors import NoReadableInputError
 from spsl_cli.events import Notice, Progress
@@ -46,7 +45,7 @@ def _collect(paths: list[str], password: str | None, report: Reporter) -> Collec
         if total:
             report(Progress("read documents", done, total, "files", time.perf_counter() - begun))
 
-    collection = read_paths(paths, stdin=sys.stdin.buffer, password=password, on_progress=progress)
+    collection = read_paths(paths, stdin=standard_input(), password=password, on_progress=progress)
     for document in collection.documents:
         for text in document.notices:
             report(Notice(f"{document.path}: {text}"))

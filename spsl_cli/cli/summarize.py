@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
+from spsl_cli.answer import Answer
 from spsl_cli.cli.options import AsJson, Debug, OutputFile, Password, Paths, Plain, Quiet, with_settings
-from spsl_cli.cli.output import deliver, session_with_panel
+from spsl_cli.cli.output import run_and_deliver, standard_input
 from spsl_cli.config import Settings
 from spsl_cli.errors import UsageError
 from spsl_cli.render import Streams
-from spsl_cli.session import Request
+from spsl_cli.session import Request, Session
 
+LONGEST_NUMBER = 7  # digits
 WORDS = {"short": 60, "medium": 150, "long": 400}
 
 
@@ -38,11 +39,12 @@ def summarize(
     Example: spsl summarize folder/ --length short
     """
     request = Request("summarize", focus=focus, length=_words(length))
+
+    def work(session: Session) -> list[Answer]:
+        return [session.answer(session.read(paths, standard_input(), password), request)]
+
     streams = Streams.detect(plain=plain)
-    with session_with_panel(settings, streams, quiet=quiet, plain=plain) as session:
-        collection = session.read(paths, sys.stdin.buffer, password)
-        answer = session.answer(collection, request)
-    deliver([answer], streams, as_json=as_json, output=output)
+    run_and_deliver(settings, streams, work, quiet=quiet, plain=plain, as_json=as_json, output=output)
 
 
 def _words(length: str | None) -> int | None:
@@ -50,6 +52,6 @@ def _words(length: str | None) -> int | None:
         return None
     if length in WORDS:
         return WORDS[length]
-    if length.isdecimal() and int(length) > 0:
+    if length.isdecimal() and len(length) < LONGEST_NUMBER and int(length) > 0:
         return int(length)
     raise UsageError(f"--length {length!r} is not understood", hint="use short, medium, long or a number of words")

@@ -66,22 +66,32 @@ class DecodeConfig:
     prefill_chunk: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.budget, float) and not 0.0 < self.budget <= 1.0:
+        share = isinstance(self.budget, float)
+        if share and not 0.0 < self.budget <= 1.0:
             raise ValueError(f"budget as a share must lie in (0, 1], got {self.budget}")
-        if isinstance(self.budget, int) and self.budget < 1:
-            raise ValueError(f"budget as a number of positions must be at least 1, got {self.budget}")
-        if self.k != "auto" and not 1 <= self.k <= K_MAX:
-            raise ValueError(f"k must be 'auto' or lie in 1..{K_MAX}, got {self.k}")
+        if not share and (not _whole(self.budget) or self.budget < 1):
+            raise ValueError(f"budget must be a share (float) or at least 1 position (int), got {self.budget!r}")
+        if self.k != "auto" and not (_whole(self.k) and 1 <= self.k <= K_MAX):
+            raise ValueError(f"k must be 'auto' or a whole number in 1..{K_MAX}, got {self.k!r}")
         if self.controller not in ("entropy", "fixed"):
             raise ValueError(f"controller must be 'entropy' or 'fixed', got {self.controller!r}")
         if self.controller == "fixed" and self.k == "auto":
             raise ValueError("controller 'fixed' needs a draft length: give k")
-        if self.window < 1 or self.sink < 0 or self.recent < 0:
-            raise ValueError("window must be at least 1, sink and recent at least 0")
-        if self.prefill_chunk is not None and self.prefill_chunk < 1:
-            raise ValueError(f"prefill_chunk must be at least 1, got {self.prefill_chunk}")
+        for name, least in (("window", 1), ("sink", 0), ("recent", 0)):
+            value = getattr(self, name)
+            if not _whole(value) or value < least:
+                raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+        if self.prefill_chunk is not None and not (_whole(self.prefill_chunk) and self.prefill_chunk >= 1):
+            raise ValueError(f"prefill_chunk must be a whole number of at least 1, got {self.prefill_chunk!r}")
+        if not isinstance(self.speculation, bool):
+            raise ValueError(f"speculation must be True or False, got {self.speculation!r}")  # noqa: TRY004 one kind
 
     @property
     def controller_name(self) -> str:
         """The controller in force: an integer `k` fixes the draft length."""
         return "entropy" if self.k == "auto" else "fixed"
+
+
+def _whole(value: object) -> bool:
+    """An int, and not a bool that only counts as one."""
+    return isinstance(value, int) and not isinstance(value, bool)

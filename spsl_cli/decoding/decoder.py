@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,12 +31,14 @@ class SparseSpecDecoder:
     model: any supported causal language model, loaded, in any floating-point type, on one device.
     config: how to draft; see `DecodeConfig`.
 
-    Raises UnsupportedModelError if the model's attention cannot be run exactly (a short probe forward is compared with
+    Raises ValueError for a model in training mode, and UnsupportedModelError if the model's attention cannot be run exactly (a short probe forward is compared with
     the model's own).
     """
 
     def __init__(self, model: PreTrainedModel, config: DecodeConfig | None = None) -> None:
         self.config = config or DecodeConfig()
+        if model.training:
+            raise ValueError("the model is in training mode: call model.eval() first")
         self.target = TargetModel(model)
         check_exact(self.target)
 
@@ -48,7 +51,12 @@ class SparseSpecDecoder:
         stop_token_ids: Collection[int] = (),
         config: DecodeConfig | None = None,
     ) -> DecodingRun:
-        """A run whose prompt can be prefilled once and decoded several times; see `DecodingRun`."""
+        """A run whose prompt can be prefilled once and decoded several times; see `DecodingRun`.
+
+        Raises ValueError for an empty prompt, ids outside the vocabulary, no room, or a model in training mode.
+        """
+        if self.target.model.training:
+            raise ValueError("the model is in training mode: call model.eval() first")
         return DecodingRun(
             self.target, _as_list(input_ids), max_new_tokens, stop_token_ids, config or self.config, sampling
         )
@@ -91,7 +99,8 @@ class SparseSpecDecoder:
 
 def _as_list(input_ids: Sequence[int] | torch.Tensor) -> list[int]:
     if isinstance(input_ids, torch.Tensor):
-        if input_ids.dim() not in (1, 2) or (input_ids.dim() == 2 and input_ids.shape[0] != 1):  # noqa: PLR2004
-            raise ValueError(f"input_ids must be [T] or [1, T], got shape {tuple(input_ids.shape)}")
-        return [int(token) for token in input_ids.flatten().tolist()]
-    return [int(token) for token in input_ids]
+        one = input_ids.dim() == 1 or (input_ids.dim() == 2 and input_ids.shape[0] == 1)  # noqa: PLR2004
+        if not one or input_ids.is_floating_point():
+            raise ValueError(f"input_ids must be whole numbers [T] or [1, T], got {input_ids.dtype} {input_ids.shape}")
+        return list(map(int, input_ids.flatten().tolist()))
+    return [operator.index(token) for token in input_ids]

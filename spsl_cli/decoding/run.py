@@ -40,15 +40,17 @@ class DecodingRun:
     ) -> None:
         if not prompt_ids:
             raise ValueError("the prompt has no tokens")
+        if not 0 <= min(prompt_ids) <= max(prompt_ids) < target.vocabulary:
+            raise ValueError(f"the prompt has a token id outside 0..{target.vocabulary - 1}")
         if max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
         self.target, self.prompt_ids, self.config = target, list(prompt_ids), config
         self.sampling = sampling or SamplingConfig()
-        self.max_new_tokens, self.stop_token_ids = max_new_tokens, frozenset(stop_token_ids)
+        self.max_new_tokens, self.stop_token_ids = max_new_tokens, frozenset(map(int, stop_token_ids))
         self.capacity = len(prompt_ids) + max_new_tokens
         slots = Budget.resolve(config, self.capacity).total + K_MAX if config.speculation else 0
         self.cache = target.allocate(LayerSizes(1, self.capacity, slots, config.window))
-        self.output = Output(max_new_tokens, stop_token_ids)
+        self.output = Output(max_new_tokens, self.stop_token_ids)
         self.loop: SpeculativeLoop | PlainLoop | None = None
         self.prefill_s = 0.0
         self._first_logits: torch.Tensor | None = None

@@ -6,6 +6,7 @@ Nothing else of the model is touched.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +19,7 @@ from spsl_cli.decoding.kv_cache import DecoderCache, ForwardState, LayerCache, L
 from spsl_cli.errors import UnsupportedModelError
 
 ATTENTION_NAME = "spsl_dense_and_sparse"
+_SWITCHING = threading.RLock()  # two threads on one model take turns, forward by forward
 FEW_ROWS = 32
 """Up to this many query rows a forward is one packed product with a mask; longer ones are prefill chunks."""
 
@@ -88,14 +90,15 @@ class TargetModel:
         Switched for each forward, by the attribute alone (microseconds; the public way walks all modules), so that
         nothing is left switched between the events of a generator, however it ends.
         """
-        before = [config._attn_implementation_internal for config in self._configs]  # noqa: SLF001
-        try:
-            for config in self._configs:
-                config._attn_implementation_internal = ATTENTION_NAME  # noqa: SLF001
-            yield
-        finally:
-            for config, name in zip(self._configs, before, strict=True):
-                config._attn_implementation_internal = name  # noqa: SLF001
+        with _SWITCHING:
+            before = [config._attn_implementation_internal for config in self._configs]  # noqa: SLF001
+            try:
+                for config in self._configs:
+                    config._attn_implementation_internal = ATTENTION_NAME  # noqa: SLF001
+                yield
+            finally:
+                for config, name in zip(self._configs, before, strict=True):
+                    config._attn_implementation_internal = name  # noqa: SLF001
 
     def allocate(self, sizes: LayerSizes) -> DecoderCache:
         """An empty cache of that size for this model."""

@@ -92,7 +92,7 @@ def _link(path: Path, real_root: Path) -> Found | Skip:
     if not target.is_relative_to(real_root):
         return Skip(name, "a link that leads out of the folder")
     if target.is_dir():
-        return Skip(name, "a link to a folder (not followed: its files are read where they are)")
+        return Skip(name, "a link to a folder (not followed: its files are read where they are)", by_rule=True)
     if any(part.startswith(".") for part in target.relative_to(real_root).parts):
         return Skip(name, "a link to a hidden file")
     return regular(path, target.stat().st_mode)

@@ -35,7 +35,7 @@ def hub_model(
         if folder is None and offline:
             raise ModelUnavailableError(
                 f"the model {_named(repo_id, revision)} is not complete here, and nothing is fetched offline",
-                hint=f"run once without --offline, or 'spsl models pull {repo_id}'",
+                hint="run once without --offline",
             )
         if folder is None:
             folder = _fetch(repo_id, revision, progress)

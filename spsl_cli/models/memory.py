@@ -16,8 +16,7 @@ from spsl_cli.models.folder import weight_files
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
-IMPORTANCE_ROWS = 16  # queries whose attention mass is kept (the window of Eq. 3)
-IMPORTANCE_BYTES = 2
+IMPORTANCE_BYTES = 16 * 2 + 4  # a position and KV head: float16 mass of 16 queries (the window of Eq. 3), their sum
 # Bytes a weight of a quantised matrix takes: the value, and its share of a 4-byte scale per 64 values (4 bit).
 _QUANTISED_BYTES = {"4bit": 0.5 + 4 / 64, "8bit": 1.0}
 _IN_A_LAYER = re.compile(r"\.\d+\.")  # families differ in the word before the number
@@ -89,7 +88,7 @@ def memory_plan(
         weights=weights_bytes,
         kv=per_token * tokens,
         draft_view=per_token * share,
-        importance=IMPORTANCE_ROWS * IMPORTANCE_BYTES * kv_heads * tokens,
+        importance=IMPORTANCE_BYTES * kv_heads * tokens,
     )
 
 

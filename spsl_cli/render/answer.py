@@ -15,8 +15,13 @@ def write_answer(streams: Streams, text: str) -> None:
 
     Raises what `Stream.write` raises.
     """
+    streams.out.write(answer_text(streams, text))
+
+
+def answer_text(streams: Streams, text: str) -> str:
+    """`text` as `write_answer` writes it, for a file as well: no control sequences, one newline at its end."""
     safe = clean(text) if streams.out.is_terminal else strip_controls(text)
-    streams.out.write(safe.rstrip("\n") + "\n")
+    return safe.rstrip("\n") + "\n"
 
 
 def write_json(streams: Streams, obj: Any) -> None:

@@ -71,11 +71,11 @@ class Stream:
             self.file.write(text.encode(self.encoding, "replace").decode(self.encoding))
             self.file.flush()
         except BrokenPipeError:
-            self._discard_rest()
+            self.discard_rest()
             if self.required:
                 raise ReaderGoneError from None
         except OSError as error:
-            self._discard_rest()
+            self.discard_rest()
             if self.required:
                 reason = error.strerror or str(error)
                 raise SpslError(
@@ -91,7 +91,7 @@ class Stream:
             raise io.UnsupportedOperation("no file")
         return self.file.fileno()
 
-    def _discard_rest(self) -> None:
+    def discard_rest(self) -> None:
         """Point the descriptor at nothing: what is still buffered would fail again, loudly, when Python exits."""
         try:
             descriptor = self._descriptor()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -10,17 +11,32 @@ from spsl_cli.errors import SpslError
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write `text` as UTF-8 to `path`, readable by its owner only. Raises SpslError with the reason."""
+    """Write `text` as UTF-8 to `path`. Raises SpslError with the reason.
+
+    A new file is readable by its owner only, an existing one keeps its mode. Links are followed; what is no regular
+    file (a device, a pipe) is written to, never replaced.
+    """
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        temporary = Path(name)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        path = path.resolve()
+        mode = path.stat().st_mode if path.exists() else None
+        if mode is not None and not stat.S_ISREG(mode):
+            path.write_text(text, encoding="utf-8", newline="\n")
+            return
+        _replace(path, text, mode)
     except OSError as error:
         raise SpslError(f"cannot write {path}: {error.strerror or error}", hint="choose another -o FILE") from error
+
+
+def _replace(path: Path, text: str, mode: int | None) -> None:
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if mode is not None:
+            temporary.chmod(stat.S_IMODE(mode))
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -138,8 +138,8 @@ def test_output_file(model, note, tmp_path):
     assert (result.returncode, result.stdout) == (0, b"")
     assert json.loads(target.read_text(encoding="utf-8"))["command"] == "ask"
     assert target.stat().st_mode & 0o077 == 0
-    nowhere = spsl("ask", note, "Why?", "--model", model, "--max-new-tokens", 4, "-o", tmp_path / "none" / "a.txt")
-    check_failed(nowhere, 1, "none/a.txt")
+    for wrong in (tmp_path / "none" / "a.txt", tmp_path, ""):  # found before a model is looked for
+        check_failed(spsl("ask", note, "Why?", "--model", "nobody/nothing", "-o", wrong), 2, "-o")
 
 
 def test_a_reader_that_leaves_early_ends_the_run_quietly(model, note):
@@ -242,3 +242,21 @@ def test_debug_shows_the_traceback_and_the_line(note):
     assert result.returncode == 2
     assert "Traceback" in result.stderr.decode()
     assert result.stderr.decode().splitlines()[-1].startswith("spsl: error: the question is empty")
+
+
+def test_closed_standard_input(model, note):
+    command = [*COMMAND, "read", str(note)]
+    closed = subprocess.run(["sh", "-c", 'exec "$@" <&-', "sh", *command], capture_output=True, check=False)
+    assert closed.returncode == 0, closed.stderr
+    missing = subprocess.run(
+        ["sh", "-c", 'exec "$@" <&-', "sh", *COMMAND, "read", "-"], capture_output=True, check=False
+    )
+    assert missing.returncode == 3
+    assert b"Traceback" not in missing.stderr
+
+
+def test_an_answer_file_has_no_control_characters(model, note, tmp_path):
+    target = tmp_path / "answer.txt"
+    spsl("ask", note, "Why?", "--model", model, "--max-new-tokens", 60, "-o", target, "--temperature", "1.5")
+    text = target.read_text(encoding="utf-8")
+    assert not [c for c in text if ord(c) < 32 and c not in "\n\t"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.cli.run import check_failed, spsl
 
 
@@ -49,3 +51,29 @@ def test_a_wrong_setting_names_its_source(note, tmp_path, monkeypatch):
     file.unlink()
     monkeypatch.setenv("SPSL_K", "some")
     check_failed(spsl("ask", note, "Why?"), 2, "SPSL_K", "some")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["model = 3", "device = 1", "system = ['a']", "k = [1]", "k = 3.5", "k = true", "k = 'x'", "offline = 3",
+     "speculation = 0", "budget = true", "seed = 1.5"],
+)  # fmt: skip
+def test_settings_of_a_wrong_type_are_usage_errors(note, tmp_path, monkeypatch, line):
+    file = tmp_path / "config.toml"
+    file.write_text(line + "\n", encoding="utf-8")
+    monkeypatch.setattr("spsl_cli.config.config_file", lambda: file)
+    check_failed(spsl("ask", note, "Why?"), 2, line.split()[0], "config.toml")
+
+
+@pytest.mark.parametrize(
+    "options", [("--budget", "5.0"), ("--budget", "nan"), ("--k", "99"), ("--controller", "foo"), ("--quantize", "foo")]
+)
+def test_doctor_refuses_what_a_run_would_refuse(model, options):
+    check_failed(spsl("doctor", "--model", model, *options), 2)
+
+
+def test_doctor_without_a_model_still_tells_the_rest(tmp_path):
+    report = json.loads(spsl("doctor", "--model", tmp_path / "none", "--json").stdout)
+    assert "none" in report["model"]["error"]
+    assert report["plan"] == []
+    assert report["settings"]["device"]["value"] == "auto"

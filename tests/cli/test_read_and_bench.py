@@ -92,3 +92,14 @@ def test_wrong_calls():
     check_failed(spsl("nonsense"), 2, "nonsense")
     check_failed(spsl("read", "--nonsense", "x"), 2, "--nonsense", "spsl read --help")
     check_failed(spsl("bench", "--repeats", "0"), 2, "repeats")
+
+
+def test_bench_says_what_it_cannot_do_and_names_skips(model, note, tmp_path):
+    check_failed(spsl("bench", note, "--model", model, "--no-speculation"), 2, "--no-speculation")
+    check_failed(spsl("bench", note, "--model", model, "--temperature", "1"), 2, "temperature")
+    options = ("--model", model, "--max-new-tokens", 1, "--repeats", 1, "--compare-ar", "--json")
+    result = spsl("bench", note, tmp_path / "none.txt", *options)
+    assert result.returncode == 7
+    content = json.loads(result.stdout)
+    assert content["skipped"][0]["path"].endswith("none.txt")
+    assert content["systems"][0]["speedup"] is None  # one token: nothing was measured

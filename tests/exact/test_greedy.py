@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 
@@ -217,3 +219,32 @@ def test_a_run_refuses_what_its_buffers_were_not_made_for():
     list(plain.prefill())
     with pytest.raises(ValueError, match="no speculation"):
         next(plain.decode(speculation=True))
+
+
+def test_wrong_input_is_refused_and_not_guessed_at():
+    model = tiny_model()
+    decoder = SparseSpecDecoder(model, DecodeConfig(k=2))
+    for wrong in ([1.9, 2.2], "123", torch.tensor([1.0, 2.0]), [1, VOCABULARY], [-1, 2]):
+        with pytest.raises((TypeError, ValueError)):
+            decoder.decode(wrong, max_new_tokens=3)
+    prompt = random_prompt(30)
+    third = decoder.decode(prompt, max_new_tokens=5).token_ids[2]
+    stopped = decoder.decode(prompt, max_new_tokens=5, stop_token_ids=torch.tensor([third]))
+    assert stopped.finish_reason == "stop"
+    model.train()
+    with pytest.raises(ValueError, match="training mode"):
+        decoder.decode(prompt, max_new_tokens=3)
+    with pytest.raises(ValueError, match="training mode"):
+        SparseSpecDecoder(model)
+
+
+def test_threads_on_one_model_take_turns():
+    model = tiny_model()
+    decoder = SparseSpecDecoder(model, DecodeConfig(k=3))
+    prompts = [random_prompt(40, seed) for seed in range(4)]
+    alone = [decoder.decode(prompt, max_new_tokens=20).token_ids for prompt in prompts]
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(3):
+            together = list(pool.map(lambda prompt: decoder.decode(prompt, max_new_tokens=20).token_ids, prompts))
+            assert together == alone
+    assert generate(model, prompts[0], 20) == alone[0]

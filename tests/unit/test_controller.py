@@ -94,6 +94,13 @@ def test_configuration_chooses():
         {"window": 0},
         {"sink": -1},
         {"prefill_chunk": 0},
+        {"k": 3.5},
+        {"k": True},
+        {"k": "3"},
+        {"budget": True},
+        {"budget": "0.1"},
+        {"window": 2.5},
+        {"speculation": "no"},
     ],
 )
 def test_wrong_values_are_refused(wrong):

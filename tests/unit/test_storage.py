@@ -39,3 +39,22 @@ def test_a_failure_at_any_call_leaves_the_old_file_and_no_rest(tmp_path, monkeyp
 def test_a_missing_folder_is_one_clear_error(tmp_path):
     with pytest.raises(SpslError, match="none"):
         write_whole(tmp_path / "none" / "a.txt", "x")
+
+
+def test_links_modes_and_devices_are_respected(tmp_path):
+    """A link's target is written, an existing file keeps its mode, a pipe stays a pipe."""
+    target, link = tmp_path / "a.txt", tmp_path / "link"
+    target.write_text("old", encoding="utf-8")
+    target.chmod(0o644)
+    link.symlink_to(target)
+    write_whole(link, "new")
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8") == "new"
+    assert target.stat().st_mode & 0o777 == 0o644
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(pipe, "through")
+    assert os.read(reader, 100) == b"through"
+    os.close(reader)
+    assert pipe.is_fifo()
