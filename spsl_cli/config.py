@@ -137,9 +137,8 @@ def _read_file(file: Path) -> dict[str, Any]:
         raise UsageError(f"the settings file {file} cannot be read: {error}", hint="mend or remove it") from error
     unknown = sorted(set(content) - set(NAMES))
     if unknown:
-        raise UsageError(
-            f"the settings file {file} has unknown names: {', '.join(unknown)}", hint="spsl doctor lists the known ones"
-        )
+        names = ", ".join(unknown)
+        raise UsageError(f"the settings file {file} has unknown names: {names}", hint="spsl doctor lists the known")
     return content
 
 
@@ -161,7 +160,7 @@ def _check(settings: Settings) -> None:
         if wrong_bool or not isinstance(value, kinds) or (name == "k" and isinstance(value, str) and value != "auto"):
             wanted = " or ".join("nothing" if kind is type(None) else kind.__name__ for kind in kinds)
             raise UsageError(
-                f"{name} from {settings.origin[name]} is {value!r}, which is not of the right kind",
+                f"{name} from {settings.origin[name]} is {value!r}, not of the right kind",
                 hint=f"give {wanted}",
             )
     if settings.max_new_tokens < 1:

@@ -31,8 +31,8 @@ class SparseSpecDecoder:
     model: any supported causal language model, loaded, in any floating-point type, on one device.
     config: how to draft; see `DecodeConfig`.
 
-    Raises ValueError for a model in training mode, and UnsupportedModelError if the model's attention cannot be run exactly (a short probe forward is compared with
-    the model's own).
+    Raises ValueError for a model in training mode, and UnsupportedModelError if the model's attention cannot be run
+    exactly: a short probe forward is compared with the model's own.
     """
 
     def __init__(self, model: PreTrainedModel, config: DecodeConfig | None = None) -> None:

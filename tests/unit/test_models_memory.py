@@ -91,7 +91,7 @@ def test_a_plan_adds_up():
     plan = memory_plan(config, weights_bytes=538_060_032, dtype_bytes=4, tokens=8192, budget=0.1)
     assert plan.kv == 30 * 2 * 3 * 64 * 4 * 8192
     assert plan.draft_view == 30 * 2 * 3 * 64 * 4 * 820
-    assert plan.importance == 16 * 2 * 3 * 30 * 8192
+    assert plan.importance == (16 * 2 + 4) * 3 * 30 * 8192
     assert plan.total == 538_060_032 + plan.kv + plan.draft_view + plan.importance
     assert plan.fits(plan.total * 2)
     assert not plan.fits(plan.total)

@@ -12,7 +12,7 @@ from spsl_cli.storage.atomic import write_whole
 
 def test_replaces_a_file_whole_and_for_its_owner_only(tmp_path):
     target = tmp_path / "a.txt"
-    target.write_text("old", encoding="utf-8")
+    write_whole(target, "old")
     write_whole(target, "näu\n")
     assert target.read_bytes() == "näu\n".encode()
     assert target.stat().st_mode & 0o777 == 0o600
