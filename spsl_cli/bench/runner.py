@@ -13,7 +13,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from spsl_cli.answer import skipped_json, speculation_json
-from spsl_cli.bench.hugging_face import eager_loop
+from spsl_cli.bench.hugging_face import EagerLoop
 from spsl_cli.comparison import first_difference
 from spsl_cli.documents import Collection
 from spsl_cli.events import SpeculationStats
@@ -74,12 +74,13 @@ def run_bench(run: DecodingRun, repeats: int, *, compare: bool, tell: Callable[[
     rates: dict[str, list[float]] = {name: [] for name in names}
     tokens: dict[str, list[int]] = {}
     last: dict[str, SpeculationStats] = {}
+    eager = EagerLoop(run.target.model, run.prompt_ids) if compare else None
     finish_reason = "length"
     for turn in range(-1, repeats):
         for name in names:
             tell(name, turn + 1, repeats + 1)
             length = len(tokens[SPARSESPEC]) if SPARSESPEC in tokens else run.max_new_tokens
-            ids, seconds, stats = _decode(run, name, length)
+            ids, seconds, stats = _decode(run, eager, name, length)
             tokens[name] = ids
             if name == SPARSESPEC:
                 finish_reason = run.output.finish_reason or finish_reason
@@ -91,10 +92,11 @@ def run_bench(run: DecodingRun, repeats: int, *, compare: bool, tell: Callable[[
     return BenchResult(len(run.prompt_ids), len(tokens[SPARSESPEC]), repeats, run.prefill_s, finish_reason, systems)
 
 
-def _decode(run: DecodingRun, name: str, length: int) -> tuple[list[int], float, SpeculationStats | None]:
-    if name == EAGER:
-        ids, seconds = eager_loop(run.target.model, run.prompt_ids, length)
-        return ids, seconds, None
+def _decode(
+    run: DecodingRun, eager: EagerLoop | None, name: str, length: int
+) -> tuple[list[int], float, SpeculationStats | None]:
+    if name == EAGER and eager is not None:
+        return *eager.decode(length), None
     run.rewind()
     for _ in run.decode(speculation=name == SPARSESPEC):
         pass
