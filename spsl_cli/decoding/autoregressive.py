@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import torch
 
-from spsl_cli.decoding.chooser import Chooser
-from spsl_cli.decoding.config import DecodeConfig
-from spsl_cli.decoding.costs import StepCosts, clock
-from spsl_cli.decoding.counters import Counters, RoundTimes
-from spsl_cli.decoding.kv_cache import DecoderCache
-from spsl_cli.decoding.output import Output
-from spsl_cli.decoding.target import TargetModel
-from spsl_cli.events import Event, TokenKind, Tokens
+from spsl_cli.decoding.counters import RoundTimes
+from spsl_cli.decoding.loop import DecodingLoop
+from spsl_cli.events import TokenKind, Tokens
 
 
-class PlainLoop:
+class PlainLoop(DecodingLoop):
     """One token a step over the whole cache. `margins` collects the top-2 logit margin of each token if asked for."""
 
-    def __init__(
-        self,
-        target: TargetModel,
-        cache: DecoderCache,
-        output: Output,
-        config: DecodeConfig,
-        chooser: Chooser,
-        sequence: int = 0,
-        *,
-        record_margins: bool = False,
-    ) -> None:
-        self.target, self.cache, self.output, self.config, self.sequence = target, cache, output, config, sequence
-        self.chooser = chooser
-        self.costs = StepCosts()
-        self.counters = Counters(config, new_tokens=len(output.token_ids))
+    def __init__(self, *arguments: Any, record_margins: bool = False, **options: Any) -> None:
+        super().__init__(*arguments, **options)
         self.margins: list[float] | None = [] if record_margins else None
-        self._now = clock(target.device)
 
-    def run(self) -> Iterator[Event]:
-        """Steps until the output ends."""
-        while self.output.finish_reason is None:
-            yield self.step()
-
-    def step(self) -> Tokens:
+    def round(self) -> tuple[Tokens]:
         """One token."""
         start = self._now()
         inputs = torch.tensor([[self.output.token_ids[-1]]], device=self.target.device)
@@ -57,4 +33,4 @@ class PlainLoop:
             self.margins.append(best - second)
         self.counters.add_round(0, 0, 1, times)
         self.costs.observe_plain(times.verify)
-        return Tokens((token,), (TokenKind.PLAIN,))
+        return (Tokens((token,), (TokenKind.PLAIN,)),)

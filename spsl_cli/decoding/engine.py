@@ -7,51 +7,30 @@ committed, the rest is left behind by length alone, and the target's own choice 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import torch
 
-from spsl_cli.decoding.chooser import Choice, Chooser
-from spsl_cli.decoding.config import DecodeConfig
+from spsl_cli.decoding.chooser import Choice
 from spsl_cli.decoding.controller import make_controller
-from spsl_cli.decoding.costs import StepCosts, clock
-from spsl_cli.decoding.counters import Counters, RoundTimes
-from spsl_cli.decoding.kv_cache import DecoderCache
-from spsl_cli.decoding.output import Output
+from spsl_cli.decoding.counters import RoundTimes
+from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.proposers import SparseSelfDraft
 from spsl_cli.decoding.refresh import count_mass, refresh_view
 from spsl_cli.decoding.sparse_index import Budget
-from spsl_cli.decoding.target import TargetModel
 from spsl_cli.events import Draft, Event, TokenKind, Tokens, Verify
 
 PLAIN_STEPS = 3
 """Rounds without a draft at the start of a run: they lose nothing and time what a plain step costs."""
 
 
-class SpeculativeLoop:
-    """Decodes one sequence of the cache, round by round; the same tokens as the plain loop."""
+class SpeculativeLoop(DecodingLoop):
+    """Decodes round by round; the same tokens as the plain loop."""
 
-    def __init__(
-        self,
-        target: TargetModel,
-        cache: DecoderCache,
-        output: Output,
-        config: DecodeConfig,
-        chooser: Chooser,
-        sequence: int = 0,
-    ) -> None:
-        self.target, self.cache, self.output, self.config, self.sequence = target, cache, output, config, sequence
-        self.chooser = chooser
-        self.costs = StepCosts()
-        self.controller = make_controller(config, self.costs)
-        self.proposer = SparseSelfDraft(target, cache)
-        self.counters = Counters(config, new_tokens=len(output.token_ids))
-        self._now = clock(target.device)
-
-    def run(self) -> Iterator[Event]:
-        """Rounds until the output ends."""
-        while self.output.finish_reason is None:
-            yield from self.round()
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.controller = make_controller(self.config, self.costs)
+        self.proposer = SparseSelfDraft(self.target, self.cache)
 
     def round(self) -> tuple[Event, ...]:
         """One round; at least one token enters the output. Returns what happened."""
