@@ -80,7 +80,7 @@ def test_hidden_entries_are_left_out_and_named_together(folder):
         write(name)
     collection = read_paths(["d"])
     assert names(collection) == ["d/seen.txt", "d/sub/also.txt"]
-    assert collection.skipped == (Skip("d", "3 hidden entries left out: .git/, .key, sub/.env"),)
+    assert collection.skipped == (Skip("d", "3 hidden entries left out: .git/, .key, sub/.env", by_rule=True),)
 
 
 def test_many_hidden_entries_are_counted(folder):
@@ -125,7 +125,7 @@ def test_standard_input(folder):
     collection = read_paths(["-"], stdin=io.BytesIO("# Größe\r\n".encode()))
     assert (names(collection), collection.documents[0].text) == (["stdin"], "# Größe\n")
     again = read_paths(["-", "-"], stdin=io.BytesIO(b"once"))
-    assert again.skipped == (Skip("stdin", "named twice"),)
+    assert again.skipped == (Skip("stdin", "named twice", by_rule=True),)
     assert read_paths(["-"]).skipped == (Skip("stdin", "there is no standard input"),)
     assert read_paths(["-"], stdin=io.BytesIO()).skipped == (Skip("stdin", "empty"),)
 
@@ -153,9 +153,9 @@ def test_the_same_content_is_read_once(folder):
     collection = read_paths(["a.txt", "d", "d/c.txt", "-"], stdin=io.BytesIO(b"Other words."))
     assert names(collection) == ["a.txt", "d/c.txt"]
     assert collection.skipped == (
-        Skip("d/b.txt", "same content as a.txt"),
-        Skip("d/c.txt", "named twice"),
-        Skip("stdin", "same content as d/c.txt"),
+        Skip("d/b.txt", "same content as a.txt", by_rule=True),
+        Skip("d/c.txt", "named twice", by_rule=True),
+        Skip("stdin", "same content as d/c.txt", by_rule=True),
     )
 
 
