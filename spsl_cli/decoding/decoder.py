@@ -13,7 +13,7 @@ from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
 from spsl_cli.decoding.probe import check_exact
 from spsl_cli.decoding.run import DecodingRun
 from spsl_cli.decoding.target import TargetModel
-from spsl_cli.events import Done, Event, SpeculationStats
+from spsl_cli.events import Event, SpeculationStats
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,10 @@ class SparseSpecDecoder:
         run = self.prepare(input_ids, max_new_tokens=max_new_tokens, sampling=sampling, stop_token_ids=stop_token_ids)
         for _ in run.prefill():
             pass
-        reason = "length"
-        for event in run.decode():
-            if isinstance(event, Done):
-                reason = event.finish_reason
-        return DecodeResult(run.output.token_ids, reason, run.stats())
+        for _ in run.decode():
+            pass
+        assert run.output.finish_reason is not None  # noqa: S101 the decoding has ended
+        return DecodeResult(run.output.token_ids, run.output.finish_reason, run.stats())
 
 
 def _as_list(input_ids: Sequence[int] | torch.Tensor) -> list[int]:
