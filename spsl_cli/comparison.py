@@ -23,7 +23,7 @@ def compare_with_plain(
         if interrupted():
             return None
     plain, plain_stats = list(run.output.token_ids), run.stats()
-    greedy = run.sampling.temperature == 0
+    greedy = run.requests[0].greedy
     difference = first_difference(ours, plain) if greedy else None
     margin = None
     if difference:  # token 0 comes from the prefill that both share

@@ -24,7 +24,7 @@ class TokenKind(StrEnum):
     REJECTED = "rejected"
 
 
-# ---- from the decoder -------------------------------------------------------------------------------------------
+# ---- from the decoder; `sequence` tells the rows of a batch apart --------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ class Draft(Event):
     token_ids: tuple[int, ...]
     entropies: tuple[float, ...]
     k_star: int
+    sequence: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Verify(Event):
     drafted: int
     accepted: int
     bonus_id: int | None
+    sequence: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class Tokens(Event):
 
     token_ids: tuple[int, ...]
     kinds: tuple[TokenKind, ...]
+    sequence: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,7 @@ class Done(Event):
 
     finish_reason: str
     stats: SpeculationStats
+    sequence: int = 0
 
 
 # ---- from the session -------------------------------------------------------------------------------------------

@@ -27,12 +27,18 @@ def unpack(packed: torch.Tensor, rows: int) -> torch.Tensor:
     return packed.reshape(kv_heads * packed_rows // rows, rows, size).transpose(0, 1)
 
 
-def causal_mask(rows: int, groups: int, keys: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """[G*q, n] additive mask for packed queries that are the last `rows` of `keys` positions: 0 or -inf."""
-    mask = torch.zeros(rows, keys, dtype=dtype, device=device)
-    above = torch.ones(rows, rows, dtype=torch.bool, device=device).triu(1)
-    mask[:, keys - rows :].masked_fill_(above, float("-inf"))
-    return mask.repeat(groups, 1)
+def band_mask(
+    rows: int, keys: int, window: int | None, groups: int, dtype: torch.dtype, device: torch.device
+) -> torch.Tensor:
+    """[G*q, n] additive mask for packed queries that are the last `rows` of `keys` positions: 0 or -inf.
+
+    A query sees itself and what is before it; with a `window`, that many positions, itself counted.
+    """
+    behind = torch.arange(keys - rows, keys, device=device)[:, None] - torch.arange(keys, device=device)  # [q, n]
+    hidden = behind < 0
+    if window is not None:
+        hidden |= behind >= window
+    return torch.zeros(rows, keys, dtype=dtype, device=device).masked_fill_(hidden, float("-inf")).repeat(groups, 1)
 
 
 def scaled_dot_product(
@@ -43,13 +49,14 @@ def scaled_dot_product(
     *,
     mask: torch.Tensor | None = None,
     causal: bool = False,
+    softcap: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Attention of [H, m, D] over [H, n, D]: output [H, m, D] and log-sum-exp [H, m] (float32 or better).
 
-    `mask` [m, n] is additive; `causal` means m == n and row i sees keys 0..i. The fused kernel on the CPU,
-    the same written out elsewhere.
+    `mask` [m, n] is additive; `causal` means m == n and row i sees keys 0..i; `softcap` bounds the scores. The fused
+    kernel on the CPU, the same written out elsewhere, and where scores are capped or values have another size.
     """
-    if query.device.type == "cpu":
+    if query.device.type == "cpu" and softcap is None and keys.shape[-1] == values.shape[-1]:
         output, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(  # noqa: SLF001 the public one has no lse
             query[None],
             keys[None],
@@ -59,7 +66,7 @@ def scaled_dot_product(
             scale=scale,
         )
         return output[0], lse[0]
-    return written_out(query, keys, values, scale, mask=mask, causal=causal)
+    return written_out(query, keys, values, scale, mask=mask, causal=causal, softcap=softcap)
 
 
 def written_out(
@@ -70,10 +77,11 @@ def written_out(
     *,
     mask: torch.Tensor | None = None,
     causal: bool = False,
+    softcap: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The plain twin of `scaled_dot_product`: same arguments, same results, scores held as [H, m, n] in float32."""
     accumulate = torch.promote_types(query.dtype, torch.float32)
-    scores = torch.bmm(query, keys.transpose(1, 2)).to(accumulate) * scale
+    scores = capped(torch.bmm(query, keys.transpose(1, 2)).to(accumulate) * scale, softcap)
     if causal:
         above = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(1)
         scores = scores.masked_fill(above, float("-inf"))
@@ -84,8 +92,18 @@ def written_out(
     return torch.bmm(weights, values), lse
 
 
+def capped(scores: torch.Tensor, softcap: float | None) -> torch.Tensor:
+    """Scores bent smoothly into (-softcap, softcap), as Gemma 2 does; unchanged without."""
+    return scores if softcap is None else softcap * torch.tanh(scores / softcap)
+
+
 def attend_few(
-    query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float, mask: torch.Tensor | None
+    query: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    scale: float,
+    mask: torch.Tensor | None,
+    softcap: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """A few query rows over all keys (verify, plain step, draft step).
 
@@ -93,12 +111,16 @@ def attend_few(
     Returns output [q, Hq, D] and log-sum-exp [Hkv, G, q].
     """
     rows, kv_heads = query.shape[1], keys.shape[0]
-    output, lse = scaled_dot_product(pack(query, kv_heads), keys, values, scale, mask=mask)
+    output, lse = scaled_dot_product(pack(query, kv_heads), keys, values, scale, mask=mask, softcap=softcap)
     return unpack(output, rows), lse.view(kv_heads, -1, rows)
 
 
 def attend_chunk(
-    query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float
+    query: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    scale: float,
+    softcap: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """A prefill chunk: the last q of n positions over all of them, causal among themselves.
 
@@ -109,37 +131,81 @@ def attend_chunk(
     past, groups = total - rows, heads // kv_heads
     grouped = query.view(kv_heads, groups, rows, -1)
     new_keys, new_values = keys[:, past:], values[:, past:]
-    squares = [scaled_dot_product(grouped[:, g], new_keys, new_values, scale, causal=True) for g in range(groups)]
+    squares = [
+        scaled_dot_product(grouped[:, g], new_keys, new_values, scale, causal=True, softcap=softcap)
+        for g in range(groups)
+    ]
     output = torch.stack([square[0] for square in squares], dim=1).flatten(1, 2)  # [Hkv, G*q, D]
     lse = torch.stack([square[1] for square in squares], dim=1).flatten(1, 2)  # [Hkv, G*q]
     if past:
-        past_output, past_lse = scaled_dot_product(pack(query, kv_heads), keys[:, :past], values[:, :past], scale)
+        past_output, past_lse = scaled_dot_product(
+            pack(query, kv_heads), keys[:, :past], values[:, :past], scale, softcap=softcap
+        )
         share = torch.sigmoid(past_lse - lse)[..., None].to(output.dtype)  # weight of the past in the merged softmax
         output = torch.lerp(output, past_output, share)
         lse = torch.logaddexp(past_lse, lse)
     return unpack(output, rows), lse.view(kv_heads, groups, rows)
 
 
-def attention_mass(query: torch.Tensor, lse: torch.Tensor, keys: torch.Tensor, scale: float) -> torch.Tensor:
+def attend_windowed_chunk(
+    query: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    scale: float,
+    mask: torch.Tensor,
+    softcap: float | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """A prefill chunk of a sliding-window layer: as `attend_chunk`, over the keys in reach under a mask [q, n]."""
+    (heads, rows, _), kv_heads = query.shape, keys.shape[0]
+    groups = heads // kv_heads
+    grouped = query.view(kv_heads, groups, rows, -1)
+    parts = [scaled_dot_product(grouped[:, g], keys, values, scale, mask=mask, softcap=softcap) for g in range(groups)]
+    output = torch.stack([part[0] for part in parts], dim=1).flatten(1, 2)
+    return unpack(output, rows), torch.stack([part[1] for part in parts], dim=1)
+
+
+def with_sinks(output: torch.Tensor, lse: torch.Tensor, sinks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Let a learned score [Hq] for attending to nothing enter the softmax, as gpt-oss does. Shapes as in `attend_few`.
+
+    It takes a share of every row and adds no value, so the output shrinks and the log-sum-exp grows.
+    """
+    kv_heads, groups, rows = lse.shape
+    nothing = sinks.to(lse.dtype).view(kv_heads, groups, 1)
+    share = torch.sigmoid(lse - nothing).reshape(kv_heads * groups, rows).t()[..., None]  # [q, Hq, 1]
+    return output * share.to(output.dtype), torch.logaddexp(lse, nothing)
+
+
+def attention_mass(
+    query: torch.Tensor,
+    lse: torch.Tensor,
+    keys: torch.Tensor,
+    scale: float,
+    *,
+    softcap: float | None = None,
+    per_query_head: bool = False,
+) -> torch.Tensor:
     """Attention mass a(q -> i) of the last w positions on all n, summed over the query heads of a KV head (Eq. 3).
 
     query [Hq, w, D] and lse [Hkv, G, w] as the dense attention left them, keys [Hkv, n, D], the queries standing at
-    positions n-w .. n-1. Returns [w, Hkv, n] in float32; row i sums to G over the keys it may see, later ones are 0.
+    positions n-w .. n-1. Returns [w, Hkv, n] in float32, or [w, Hq, n] not summed; a row sums to G (to 1) over the keys
+    it may see, to less where there are attention sinks; later keys are 0.
     """
     kv_heads, groups, rows = lse.shape
     keys_total = keys.shape[1]
+    heads = kv_heads * groups if per_query_head else kv_heads
     grouped = query.view(kv_heads, groups, rows, -1)
-    mass = torch.empty(rows, kv_heads, keys_total, dtype=torch.float32, device=keys.device)
+    mass = torch.empty(rows, heads, keys_total, dtype=torch.float32, device=keys.device)
     transposed = keys.transpose(1, 2)
     for start in range(0, rows, MASS_ROWS):
         part = grouped[:, :, start : start + MASS_ROWS].flatten(1, 2)  # [Hkv, G*w', D]
         shift = lse[:, :, start : start + MASS_ROWS].flatten(1, 2)[..., None]
-        if part.dtype == torch.float32:
+        if part.dtype == torch.float32 and softcap is None:
             scores = torch.baddbmm(shift, part, transposed, beta=-1.0, alpha=scale)
         else:
-            scores = torch.bmm(part, transposed).to(shift.dtype) * scale - shift
+            scores = capped(torch.bmm(part, transposed).to(shift.dtype) * scale, softcap) - shift
         weights = scores.exp_().view(kv_heads, groups, -1, keys_total)
-        mass[start : start + MASS_ROWS] = weights.sum(1).transpose(0, 1)
+        weights = weights.flatten(0, 1) if per_query_head else weights.sum(1)
+        mass[start : start + MASS_ROWS] = weights.transpose(0, 1)
     above = torch.ones(rows, rows, dtype=torch.bool, device=keys.device).triu(1)
     mass[:, :, keys_total - rows :].masked_fill_(above[:, None], 0.0)
     return mass

@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from spsl_cli.decoding.counters import RoundTimes
 from spsl_cli.decoding.loop import DecodingLoop
-from spsl_cli.events import TokenKind, Tokens
+from spsl_cli.decoding.row import Row
+from spsl_cli.events import Event, TokenKind, Tokens
 
 
 class PlainLoop(DecodingLoop):
-    """One token a step over the whole cache. `margins` collects the top-2 logit margin of each token if asked for."""
+    """One token a step over the whole cache. `margins` collects the first row's top-2 logit margins if asked for."""
 
-    def __init__(self, *arguments: Any, record_margins: bool = False, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, *arguments: Any, record_margins: bool = False) -> None:
+        super().__init__(*arguments)
         self.margins: list[float] | None = [] if record_margins else None
 
-    def round(self) -> tuple[Tokens]:
-        """One token."""
+    def round(self, rows: Sequence[Row]) -> list[Event]:
+        """One token a row."""
         start = self._now()
-        inputs = torch.tensor([[self.output.token_ids[-1]]], device=self.target.device)
-        logits = self.target.dense_forward(self.cache, inputs, (self.sequence,))
-        token = self.chooser.choose(logits[0, -1]).token
-        self.output.take((token,))
-        self.chooser.note((token,))
-        self.cache.commit(self.sequence, 1, self.config.window)
+        inputs = torch.tensor([[row.pending] for row in rows], device=self.target.device)
+        sequences = tuple(row.sequence for row in rows)
+        logits = self.target.dense_forward(self.cache, inputs, sequences, fill=self.fill)
+        for row, behind in zip(rows, logits, strict=True):
+            row.take([row.chooser.choose(behind[-1]).token])
+            self.cache.commit(row.sequence, 1, self.config.window)
         times = RoundTimes(verify=self._now() - start)
+        self.costs.observe_plain(times.verify)
         if self.margins is not None:
             best, second = logits[0, -1].float().topk(2).values.tolist()
             self.margins.append(best - second)
-        self.counters.add_round(0, 0, 1, times)
-        self.costs.observe_plain(times.verify)
-        return (Tokens((token,), (TokenKind.PLAIN,)),)
+        for row in rows:
+            row.counters.add_round(0, 0, 1, times)
+        return [Tokens((row.pending,), (TokenKind.PLAIN,), row.sequence) for row in rows]

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 K_MAX = 16
 """The longest draft: the largest candidate of the draft-length controller and of a fixed k."""
+
+STRICT_ROWS = K_MAX + 1
+"""Rows of every forward behind the prompt in strict mode: room for the longest draft and its pending token."""
+
+Index = Literal["sparsespec-l", "per-query-head", "vegas", "pillar", "snapkv", "streaming"]
+INDEXES: tuple[str, ...] = get_args(Index)
 
 DEFAULT_BUDGET = 0.10
 """Share of the committed positions that a draft may read; the paper finds its optimum near 10 %."""
@@ -50,7 +56,11 @@ class DecodeConfig:
     window: W of Eq. 3, how many committed queries the importance looks back over.
     k: draft length, 1 to `K_MAX`, or "auto" for the controller.
     controller: "entropy" (Eq. 6-8 of the paper) or "fixed" (follows from an integer `k`).
+    index: which positions a draft reads: "sparsespec-l" or another published design, see `spsl_cli.decoding.policies`.
+    importance: "window" sums the mass of exactly the last W queries; "decayed" forgets 1/W of the sum with every query.
     speculation: False is plain autoregressive decoding on the same buffers.
+    strict: every forward behind the prompt runs `STRICT_ROWS` rows, so that the rounding of 16-bit types does not
+    depend on how many tokens were drafted; slower.
     prefill_chunk: prompt positions a forward; None chooses by device.
 
     Raises ValueError for a value outside its range.
@@ -62,29 +72,32 @@ class DecodeConfig:
     window: int = 16
     k: Literal["auto"] | int = "auto"
     controller: Literal["entropy", "fixed"] = "entropy"
+    index: Index = "sparsespec-l"
+    importance: Literal["window", "decayed"] = "window"
     speculation: bool = True
+    strict: bool = False
     prefill_chunk: int | None = None
 
     def __post_init__(self) -> None:
-        share = isinstance(self.budget, float)
-        if share and not 0.0 < self.budget <= 1.0:
-            raise ValueError(f"budget as a share must lie in (0, 1], got {self.budget}")
-        if not share and (not _whole(self.budget) or self.budget < 1):
-            raise ValueError(f"budget must be a share (float) or at least 1 position (int), got {self.budget!r}")
+        self._check_budget()
         if self.k != "auto" and not (_whole(self.k) and 1 <= self.k <= K_MAX):
             raise ValueError(f"k must be 'auto' or a whole number in 1..{K_MAX}, got {self.k!r}")
-        if self.controller not in ("entropy", "fixed"):
-            raise ValueError(f"controller must be 'entropy' or 'fixed', got {self.controller!r}")
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {getattr(self, name)!r}")
         if self.controller == "fixed" and self.k == "auto":
             raise ValueError("controller 'fixed' needs a draft length: give k")
-        for name, least in (("window", 1), ("sink", 0), ("recent", 0)):
+        for name, least in (("window", 1), ("sink", 0), ("recent", 0), ("prefill_chunk", 1)):
             value = getattr(self, name)
-            if not _whole(value) or value < least:
+            if not (_whole(value) and value >= least) and (name, value) != ("prefill_chunk", None):
                 raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
-        if self.prefill_chunk is not None and not (_whole(self.prefill_chunk) and self.prefill_chunk >= 1):
-            raise ValueError(f"prefill_chunk must be a whole number of at least 1, got {self.prefill_chunk!r}")
-        if not isinstance(self.speculation, bool):
-            raise ValueError(f"speculation must be True or False, got {self.speculation!r}")  # noqa: TRY004 one kind
+
+    def _check_budget(self) -> None:
+        if isinstance(self.budget, float):
+            if not 0.0 < self.budget <= 1.0:
+                raise ValueError(f"budget as a share must lie in (0, 1], got {self.budget}")
+        elif not (_whole(self.budget) and self.budget >= 1):
+            raise ValueError(f"budget must be a share (float) or at least 1 position (int), got {self.budget!r}")
 
     @property
     def controller_name(self) -> str:
@@ -95,3 +108,12 @@ class DecodeConfig:
 def _whole(value: object) -> bool:
     """An int, and not a bool that only counts as one."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+_CHOICES: dict[str, tuple[object, ...]] = {
+    "controller": ("entropy", "fixed"),
+    "index": INDEXES,
+    "importance": ("window", "decayed"),
+    "speculation": (True, False),
+    "strict": (True, False),
+}

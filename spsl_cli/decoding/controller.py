@@ -2,6 +2,8 @@
 
 A controller is asked before every draft token whether to draft it, and told afterwards what became of the draft. It may
 look at the entropies of distributions, never at the tokens drawn from them: that keeps sampling lossless.
+
+A batch drafts one length for all its rows, so entropies come row by row, as many for each.
 """
 
 from __future__ import annotations
@@ -13,18 +15,21 @@ from typing import Protocol
 from spsl_cli.decoding.config import K_MAX, DecodeConfig
 from spsl_cli.decoding.costs import StepCosts
 
+Entropies = Sequence[Sequence[float]]
+"""Of the drafted tokens' distributions, in nats: for each row of the batch one for each token."""
+
 
 class Controller(Protocol):
     """Decides draft lengths. `k_star` is the length aimed at, as of the last decision."""
 
     k_star: int
 
-    def wants_more(self, entropies: Sequence[float]) -> bool:
-        """Whether to draft another token after those whose distributions had these entropies (nats)."""
+    def wants_more(self, entropies: Entropies) -> bool:
+        """Whether to draft another token behind those that had these entropies."""
         ...
 
     def observe(self, entropies: Sequence[float], accepted: int) -> None:
-        """The first `accepted` of the draft's tokens stood, the others did not."""
+        """Of one row's draft the first `accepted` tokens stood, the others did not."""
         ...
 
 
@@ -34,9 +39,9 @@ class FixedController:
     def __init__(self, k: int) -> None:
         self.k_star = k
 
-    def wants_more(self, entropies: Sequence[float]) -> bool:
+    def wants_more(self, entropies: Entropies) -> bool:
         """Until k are drafted."""
-        return len(entropies) < self.k_star
+        return len(entropies[0]) < self.k_star
 
     def observe(self, entropies: Sequence[float], accepted: int) -> None:
         """Nothing to learn."""
@@ -72,27 +77,29 @@ class EntropyController:
         further = abs(entropy - self.mean_rejected_entropy) - abs(entropy - self.mean_accepted_entropy)
         return 1.0 / (1.0 + math.exp(-further))
 
-    def best_length(self, entropies: Sequence[float]) -> int:
-        """k*: the argmax of Eq. 8 over the candidates not shorter than what is drafted already."""
+    def best_length(self, entropies: Entropies) -> int:
+        """k*: the argmax of Eq. 8, summed over the rows, over the candidates not shorter than what is drafted."""
         draft_s, round_s = self.costs.draft_step_s, self.costs.round_s
         gamma = self.presumed_draft_cost if draft_s is None or round_s is None else draft_s / round_s
-        best, best_rate = max(len(entropies), self.candidates[0]), 0.0
-        prefix, expected, reached = 1.0, 0.0, 0
+        drafted = len(entropies[0])
+        best, best_rate = max(drafted, self.candidates[0]), 0.0
+        prefixes, expected, reached = [1.0] * len(entropies), float(len(entropies)), 0
         for k in self.candidates:
             for i in range(reached, k):
-                known = i < len(entropies)
-                prefix *= self.acceptance_probability(entropies[i]) if known else self.mean_probability
-                expected += prefix
+                for row, known in enumerate(entropies):
+                    p = self.acceptance_probability(known[i]) if i < drafted else self.mean_probability
+                    prefixes[row] *= p
+                    expected += prefixes[row]
             reached = k
-            rate = (1.0 + expected) / (k * gamma + 1.0)
-            if k >= len(entropies) and rate > best_rate:
+            rate = expected / (k * gamma + 1.0)
+            if k >= drafted and rate > best_rate:
                 best, best_rate = k, rate
         return best
 
-    def wants_more(self, entropies: Sequence[float]) -> bool:
+    def wants_more(self, entropies: Entropies) -> bool:
         """Until k* is reached."""
         self.k_star = self.best_length(entropies)
-        return len(entropies) < self.k_star
+        return len(entropies[0]) < self.k_star
 
     def observe(self, entropies: Sequence[float], accepted: int) -> None:
         """Move the class means (Eq. 6): every drafted token is of one class or the other."""

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypedDict, Unpack
 
 import torch
 from transformers import PreTrainedModel
 
+from spsl_cli.decoding.chooser import make_chooser
 from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
+from spsl_cli.decoding.output import Output, StopWhen
 from spsl_cli.decoding.probe import check_exact
+from spsl_cli.decoding.row import RowRequest
 from spsl_cli.decoding.run import DecodingRun
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.events import Event, SpeculationStats
+
+TokenIds = Sequence[int] | torch.Tensor
+"""A prompt: list[int], or LongTensor [T] or [1, T]."""
+
+
+class DecodeOptions(TypedDict, total=False):
+    """What `SparseSpecDecoder.decode` takes besides the prompt; see there."""
+
+    max_new_tokens: int
+    sampling: SamplingConfig | None
+    stop_token_ids: Collection[int]
+    stop_when: StopWhen | None
 
 
 @dataclass(frozen=True)
@@ -44,59 +61,78 @@ class SparseSpecDecoder:
 
     def prepare(
         self,
-        input_ids: Sequence[int] | torch.Tensor,
-        *,
+        *prompts: TokenIds,
         max_new_tokens: int = 128,
         sampling: SamplingConfig | None = None,
         stop_token_ids: Collection[int] = (),
+        stop_when: StopWhen | None = None,
         config: DecodeConfig | None = None,
     ) -> DecodingRun:
-        """A run whose prompt can be prefilled once and decoded several times; see `DecodingRun`.
+        """A run whose prompts are prefilled once and can be decoded several times; see `DecodingRun`.
 
-        Raises ValueError for an empty prompt, ids outside the vocabulary, no room, or a model in training mode.
+        Takes and refuses what `decode` and `decode_batch` do; `config` None is the decoder's own.
         """
+        stops, sampling = frozenset(map(int, stop_token_ids)), sampling or SamplingConfig()
+        if max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
+
+        def request(row: int, prompt: TokenIds) -> RowRequest:
+            own = replace(sampling, seed=sampling.seed + row)
+            make_output = partial(Output, max_new_tokens, stops, stop_when)
+            return RowRequest(_as_list(prompt), partial(make_chooser, own), make_output, own.temperature == 0)
+
+        return self.prepare_requests([request(row, prompt) for row, prompt in enumerate(prompts)], config)
+
+    def prepare_requests(self, requests: Sequence[RowRequest], config: DecodeConfig | None = None) -> DecodingRun:
+        """The same for rows that each choose and end in their own way. ValueError for a model in training mode."""
         if self.target.model.training:
             raise ValueError("the model is in training mode: call model.eval() first")
-        return DecodingRun(
-            self.target, _as_list(input_ids), max_new_tokens, stop_token_ids, config or self.config, sampling
-        )
+        return DecodingRun(self.target, requests, config or self.config)
 
-    def stream(
-        self,
-        input_ids: Sequence[int] | torch.Tensor,
-        *,
-        max_new_tokens: int = 128,
-        sampling: SamplingConfig | None = None,
-        stop_token_ids: Collection[int] = (),
-    ) -> Iterator[Event]:
+    def stream(self, input_ids: TokenIds, **options: Unpack[DecodeOptions]) -> Iterator[Event]:
         """Decode, telling what happens: `Prefill`s, then `Tokens` with `Draft` and `Verify`, at last `Done`.
 
-        input_ids: list[int] or LongTensor [T] or [1, T]. The output ends at the first of `stop_token_ids`, which is
-        part of it, or after `max_new_tokens`. `sampling` None is greedy. ValueError for an empty prompt or no room.
+        Takes what `decode` takes. The generator may be left at any time: the model is as it was between any two events.
         """
-        run = self.prepare(input_ids, max_new_tokens=max_new_tokens, sampling=sampling, stop_token_ids=stop_token_ids)
+        run = self.prepare(input_ids, **options)
         yield from run.prefill()
         yield from run.decode()
 
-    def decode(
-        self,
-        input_ids: Sequence[int] | torch.Tensor,
-        *,
-        max_new_tokens: int = 128,
-        sampling: SamplingConfig | None = None,
-        stop_token_ids: Collection[int] = (),
-    ) -> DecodeResult:
-        """The same as `stream`, at once."""
-        run = self.prepare(input_ids, max_new_tokens=max_new_tokens, sampling=sampling, stop_token_ids=stop_token_ids)
+    def decode(self, input_ids: TokenIds, **options: Unpack[DecodeOptions]) -> DecodeResult:
+        """Decode one prompt.
+
+        input_ids: list[int] or LongTensor [T] or [1, T].
+        max_new_tokens: the longest output, 128 if not given.
+        sampling: how tokens are chosen; greedily if not given.
+        stop_token_ids: the output ends with the first of these, which is part of it.
+        stop_when: told all new token ids so far after each token, whether the output ends with it.
+
+        Raises ValueError for an empty prompt, ids outside the vocabulary, no room, or a model in training mode, and
+        UnsupportedModelError for positions where the model cannot be followed exactly.
+        """
+        return self.decode_batch([input_ids], **options)[0]
+
+    def decode_batch(self, prompts: Sequence[TokenIds], **options: Unpack[DecodeOptions]) -> list[DecodeResult]:
+        """Decode prompts of any lengths together, each to what it would be alone; options as in `decode`, for all rows.
+
+        Greedy rows have the tokens that they have alone (float32). Where tokens are sampled, row i throws the dice of
+        `seed + i`, and its distribution is the one that it has alone. One draft length a round serves all rows; a row
+        that has ended leaves. The times in a row's counters are the batch's, until that row ended.
+        """
+        if not prompts:
+            return []
+        run = self.prepare(*prompts, **options)
         for _ in run.prefill():
             pass
         for _ in run.decode():
             pass
-        assert run.output.finish_reason is not None  # noqa: S101 the decoding has ended
-        return DecodeResult(run.output.token_ids, run.output.finish_reason, run.stats())
+        return [
+            DecodeResult(output.token_ids, str(output.finish_reason), run.stats(sequence))
+            for sequence, output in enumerate(run.outputs)
+        ]
 
 
-def _as_list(input_ids: Sequence[int] | torch.Tensor) -> list[int]:
+def _as_list(input_ids: TokenIds) -> list[int]:
     if isinstance(input_ids, torch.Tensor):
         one = input_ids.dim() == 1 or (input_ids.dim() == 2 and input_ids.shape[0] == 1)  # noqa: PLR2004
         if not one or input_ids.is_floating_point():

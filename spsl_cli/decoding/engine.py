@@ -3,21 +3,24 @@
 T committed positions have exact rows 0 .. T-1 in the dense cache. The pending token (position T) is decided, its row is
 not written yet. Verifying `pending, d1 .. dk` writes rows T .. T+k; with m drafts accepted the first m+1 of them are
 committed, the rest is left behind by length alone, and the target's own choice after d_m becomes the pending token.
+
+The rows of a batch draft the same k; each has its own T, accepts its own m, and leaves when its output ends.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from spsl_cli.decoding.chooser import Choice
 from spsl_cli.decoding.controller import make_controller
 from spsl_cli.decoding.counters import RoundTimes
 from spsl_cli.decoding.loop import DecodingLoop
-from spsl_cli.decoding.proposers import SparseSelfDraft
+from spsl_cli.decoding.policies import Counted, make_policy
+from spsl_cli.decoding.proposers import Drafts, SparseSelfDraft
 from spsl_cli.decoding.refresh import count_mass, refresh_view
-from spsl_cli.decoding.sparse_index import Budget
+from spsl_cli.decoding.row import Row
 from spsl_cli.events import Draft, Event, TokenKind, Tokens, Verify
 
 PLAIN_STEPS = 3
@@ -27,55 +30,72 @@ PLAIN_STEPS = 3
 class SpeculativeLoop(DecodingLoop):
     """Decodes round by round; the same tokens as the plain loop."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self.controller = make_controller(self.config, self.costs)
+        self.policy = make_policy(self.config)
         self.proposer = SparseSelfDraft(self.target, self.cache)
 
-    def round(self) -> tuple[Event, ...]:
-        """One round; at least one token enters the output. Returns what happened."""
-        pending, times, start = self.output.token_ids[-1], RoundTimes(), self._now()
-        drafts = self._draft(pending, times)
-        tokens = [draft.token for draft in drafts]
+    def round(self, rows: Sequence[Row]) -> list[Event]:
+        """One round of these rows; returns what happened."""
+        times, start = RoundTimes(), self._now()
+        drafts = self._draft(rows, times)
+        inputs = torch.tensor(
+            [[row.pending, *(choice.token for choice in draft)] for row, draft in zip(rows, drafts, strict=True)],
+            device=self.target.device,
+        )
+        keep = 0 if self.policy.counts in (Counted.NOTHING, Counted.PROMPT) else inputs.shape[1]
+        sequences = tuple(row.sequence for row in rows)
+        logits = self.target.dense_forward(self.cache, inputs, sequences, keep=keep, fill=self.fill)
 
-        inputs = torch.tensor([[pending, *tokens]], device=self.target.device)
-        logits = self.target.dense_forward(self.cache, inputs, (self.sequence,), keep=inputs.shape[1])
-        accepted, bonus = self.chooser.verify(drafts, logits[0])  # row i judges draft i+1, the last gives the bonus
-
-        taken = self.output.take([*tokens[:accepted], bonus])
-        self.chooser.note(self.output.token_ids[-taken:])
-        self.cache.commit(self.sequence, taken, self.config.window)
+        results = []
+        for row, draft, behind in zip(rows, drafts, logits, strict=True):
+            del draft[row.output.remaining - 1 :]  # a shorter row's last drafts, made for the others' sake
+            accepted, bonus = row.chooser.verify(draft, behind[: len(draft) + 1])  # row i judges draft i+1
+            taken = row.take([*(choice.token for choice in draft[:accepted]), bonus])
+            self.cache.commit(
+                row.sequence, taken, self.config.window, with_rejected=self.policy.counts is Counted.LAST_VERIFY
+            )
+            results.append((accepted, taken))
         times.verify = self._now() - start - times.total
-        return self._account(drafts, accepted, taken, times)
+        return self._account(rows, drafts, results, times)
 
-    def _draft(self, pending: int, times: RoundTimes) -> tuple[Choice, ...]:
-        """Draft over a view that holds everything committed so far; nothing where only one token is left to come."""
-        limit = self.output.remaining - 1
-        if limit == 0 or self.counters.k_histogram[0] < PLAIN_STEPS:
-            return ()
+    def _draft(self, rows: Sequence[Row], times: RoundTimes) -> Drafts:
+        """Draft over views that hold everything committed so far; nothing where only one token is left to come."""
+        limit = max(row.output.remaining for row in rows) - 1
+        if limit == 0 or rows[0].counters.k_histogram[0] < PLAIN_STEPS:
+            return [[] for _ in rows]
         start = self._now()
-        count_mass(self.cache, self.sequence)
+        for row in rows:
+            count_mass(self.cache, row.sequence, self.policy)
         counted = self._now()
-        refresh_view(self.cache, self.sequence, Budget.resolve(self.config, self.cache.lengths[self.sequence]))
+        for row in rows:
+            refresh_view(self.cache, row.sequence, self.policy)
         refreshed = self._now()
-        drafts = self.proposer.propose(self.sequence, pending, limit, self.controller, self.chooser)
+        drafts = self.proposer.propose(rows, limit, self.controller)
         times.mass, times.refresh, times.draft = counted - start, refreshed - counted, self._now() - refreshed
         return drafts
 
-    def _account(self, drafts: tuple[Choice, ...], accepted: int, taken: int, times: RoundTimes) -> tuple[Event, ...]:
+    def _account(
+        self, rows: Sequence[Row], drafts: Drafts, results: Sequence[tuple[int, int]], times: RoundTimes
+    ) -> list[Event]:
         """Teach the controller, count, and tell."""
-        drafted, kept = len(drafts), min(accepted, taken)
-        new = tuple(self.output.token_ids[-taken:])
-        self.counters.add_round(drafted, kept, taken - kept, times)
-        if not drafted:
+        longest = max(map(len, drafts))
+        if longest:
+            self.costs.observe_round(longest, times.draft, times.total - times.draft)
+        else:
             self.costs.observe_plain(times.verify)
-            return (Tokens(new, (TokenKind.PLAIN,)),)
-        entropies = tuple(draft.entropy for draft in drafts)
-        self.controller.observe(entropies, accepted)
-        self.costs.observe_round(drafted, times.draft, times.total - times.draft)
-        kinds = (TokenKind.ACCEPTED,) * kept + (TokenKind.BONUS,) * (taken - kept)
-        return (
-            Draft(tuple(draft.token for draft in drafts), entropies, self.controller.k_star),
-            Verify(drafted, kept, new[-1] if taken > kept else None),
-            Tokens(new, kinds),
-        )
+        events: list[Event] = []
+        for row, draft, (accepted, taken) in zip(rows, drafts, results, strict=True):
+            drafted, kept = len(draft), min(accepted, taken)
+            row.counters.add_round(drafted, kept, taken - kept, times)
+            new = tuple(row.output.token_ids[-taken:])
+            kinds = (TokenKind.ACCEPTED,) * kept + (TokenKind.BONUS if drafted else TokenKind.PLAIN,) * (taken - kept)
+            if drafted:
+                entropies = tuple(choice.entropy for choice in draft)
+                self.controller.observe(entropies, accepted)
+                tokens = tuple(choice.token for choice in draft)
+                events.append(Draft(tokens, entropies, self.controller.k_star, row.sequence))
+                events.append(Verify(drafted, kept, new[-1] if taken > kept else None, row.sequence))
+            events.append(Tokens(new, kinds, row.sequence))
+        return events

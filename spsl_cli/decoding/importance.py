@@ -1,28 +1,46 @@
-"""Importance of positions: attention mass of the last W committed queries, per KV head (Eq. 3).
+"""Importance of positions: attention mass of the last committed queries, per head (Eq. 3).
 
-Knows rows of mass, not where they come from. Rejected queries never get here, so a window always holds committed ones.
+Knows rows of mass, not where they come from.
 """
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 
 
+class Importance(Protocol):
+    """S of one layer for every sequence."""
+
+    def add(self, sequence: int, mass: torch.Tensor) -> None:
+        """Take in rows of mass [w, H, n], oldest first."""
+        ...
+
+    def scores(self, sequence: int, length: int) -> torch.Tensor:
+        """S over the first `length` positions: [H, length], float32."""
+        ...
+
+    def clear(self, sequence: int) -> None:
+        """Forget every row of this sequence."""
+        ...
+
+
 class ImportanceWindow:
-    """S of one layer for every sequence: a ring of the last W rows of mass, and their running sum.
+    """The sum over exactly the last W queries, as Eq. 3 has it: a ring of W rows of mass, and their running sum.
 
     The ring is float16 (mass lies in [0, G], and only its order matters), a W/4D share of a float32 dense cache. The
     sum adds and takes away exactly what the ring holds.
     """
 
-    def __init__(self, sequences: int, window: int, kv_heads: int, capacity: int, device: torch.device) -> None:
+    def __init__(self, sequences: int, window: int, heads: int, capacity: int, device: torch.device) -> None:
         self.window = window
-        self.ring = torch.zeros(sequences, window, kv_heads, capacity, dtype=torch.float16, device=device)
-        self.total = torch.zeros(sequences, kv_heads, capacity, dtype=torch.float32, device=device)
+        self.ring = torch.zeros(sequences, window, heads, capacity, dtype=torch.float16, device=device)
+        self.total = torch.zeros(sequences, heads, capacity, dtype=torch.float32, device=device)
         self._next = [0] * sequences
 
     def add(self, sequence: int, mass: torch.Tensor) -> None:
-        """Take in rows of mass [w, Hkv, n], oldest first; of more than W only the last W count."""
+        """Take in rows of mass [w, H, n], oldest first; of more than W only the last W count."""
         mass = mass[-self.window :].to(torch.float16)
         rows, _, keys = mass.shape
         slots = torch.tensor([(self._next[sequence] + i) % self.window for i in range(rows)], device=mass.device)
@@ -34,7 +52,7 @@ class ImportanceWindow:
         self._next[sequence] = int(slots[-1] + 1) % self.window
 
     def scores(self, sequence: int, length: int) -> torch.Tensor:
-        """S over the first `length` positions: [Hkv, length], float32."""
+        """S over the first `length` positions: [H, length], float32."""
         return self.total[sequence, :, :length]
 
     def clear(self, sequence: int) -> None:
@@ -42,3 +60,35 @@ class ImportanceWindow:
         self.ring[sequence].zero_()
         self.total[sequence].zero_()
         self._next[sequence] = 0
+
+
+class DecayedImportance:
+    """A sum that forgets a (1/W)th with every query: one row of memory instead of W + 1."""
+
+    def __init__(self, sequences: int, window: int, heads: int, capacity: int, device: torch.device) -> None:
+        self.decay = 1.0 - 1.0 / window
+        self.total = torch.zeros(sequences, heads, capacity, dtype=torch.float32, device=device)
+
+    def add(self, sequence: int, mass: torch.Tensor) -> None:
+        """Take in rows of mass [w, H, n], oldest first."""
+        rows, _, keys = mass.shape
+        weights = self.decay ** torch.arange(rows - 1, -1, -1, dtype=mass.dtype, device=mass.device)
+        total = self.total[sequence]
+        total *= self.decay**rows
+        total[:, :keys] += torch.einsum("w,whn->hn", weights, mass)
+
+    def scores(self, sequence: int, length: int) -> torch.Tensor:
+        """S over the first `length` positions: [H, length], float32."""
+        return self.total[sequence, :, :length]
+
+    def clear(self, sequence: int) -> None:
+        """Forget every row of this sequence."""
+        self.total[sequence].zero_()
+
+
+def make_importance(
+    sequences: int, window: int, heads: int, capacity: int, device: torch.device, *, decayed: bool = False
+) -> Importance:
+    """The exact window, or the decayed sum."""
+    kind = DecayedImportance if decayed else ImportanceWindow
+    return kind(sequences, window, heads, capacity, device)

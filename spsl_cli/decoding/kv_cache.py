@@ -2,7 +2,8 @@
 
 Bookkeeping: a sequence has `length` committed positions, whose exact rows are 0 .. length-1 of the dense cache. Dense
 forwards write at length, length+1, ...; committing and rolling back move `length` and touch no row. Drafts write behind
-the gathered rows of the sparse view only, so no approximate row ever enters the dense cache.
+the gathered rows of the sparse view. Only sliding-window layers, which are always read as they are, let a draft write
+at its positions behind `length`; the verify that follows writes them again. So no committed row is ever approximate.
 
 A layer is a Hugging Face cache layer: its `update` stores what the attention module projected, and hands the layer
 itself to the attention function through the keyword arguments.
@@ -10,57 +11,37 @@ itself to the attention function through the keyword arguments.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, NamedTuple, TypeVar
 
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
-from spsl_cli.decoding.importance import ImportanceWindow
+from spsl_cli.decoding.forward_state import ForwardState, Mode, PendingQueries
+from spsl_cli.decoding.importance import Importance, make_importance
 from spsl_cli.errors import UnsupportedModelError
 
 
-class Mode(Enum):
-    """What the forward under way reads and writes: the dense cache, or the sparse view."""
-
-    DENSE = "dense"
-    DRAFT = "draft"
-
-
-@dataclass
-class ForwardState:
-    """What all layers need to know of the forward under way; set once before it, read by every layer.
-
-    sequences: which rows of the cache the batch rows of this forward are.
-    starts: for each of them the position (dense) or the slot (draft) that its first token is written to.
-    keep: how many of the last query rows are kept for the attention mass (0: none).
-    masks: for each of them the additive mask [G*q, n] of a forward with few rows; empty where none is needed.
-    """
-
-    mode: Mode = Mode.DENSE
-    sequences: tuple[int, ...] = ()
-    starts: tuple[int, ...] = ()
-    keep: int = 0
-    masks: tuple[torch.Tensor, ...] = ()
-
-
-@dataclass
-class PendingQueries:
-    """Queries whose mass is not counted yet: query [Hq, w, D] and lse [Hkv, G, w] of the last w committed positions."""
-
-    query: torch.Tensor
-    lse: torch.Tensor
-
-
-@dataclass
+@dataclass(frozen=True)
 class LayerSizes:
-    """What a layer allocates: sequences, dense positions, and slots of the sparse view (0: none is ever drafted)."""
+    """What a layer allocates for the dense rows: sequences, and positions of each."""
 
     sequences: int
     capacity: int
-    sparse_slots: int
-    window: int
+
+
+@dataclass(frozen=True)
+class DraftSizes:
+    """What a layer allocates for drafting: slots of the sparse view, whether query heads have a view each, and S.
+
+    `window` is W of Eq. 3, 0 where the index needs no importance; `decayed` keeps a decayed sum instead of W rows.
+    """
+
+    slots: int
+    per_query_head: bool = False
+    window: int = 16
+    decayed: bool = False
 
 
 class Rows(NamedTuple):
@@ -73,22 +54,27 @@ class Rows(NamedTuple):
 class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transformers does not type its subclass hook
     """One layer's rows.
 
-    Dense: [B, Hkv, capacity, D]. Sparse view: [B, slots, Hkv, D], a slot's heads together, so that a gather writes it
-    front to back. Both are allocated when they are first needed.
+    Dense: [B, Hkv, capacity, D]. Sparse view: [B, slots, H, D], a slot's heads together, so that a gather writes it
+    front to back; H is Hkv, or Hq where every query head has an index of its own. Allocated when first needed.
+    `attention_window`: how many positions this layer sees, None for all; one that slides has no sparse view.
     """
 
     is_sliding = False
 
-    def __init__(self, state: ForwardState, sizes: LayerSizes) -> None:
+    def __init__(self, state: ForwardState, sizes: LayerSizes, attention_window: int | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.state = state
         self.sizes = sizes
+        self.attention_window = attention_window
+        self.groups = 1  # with `scaling` and `softcap`: as the attention module calls with them
         self.scaling = 1.0
+        self.softcap: float | None = None
         self.kept: dict[int, PendingQueries] = {}  # of the last forward, committed or not
         self.pending: dict[int, PendingQueries] = {}  # committed, not yet in `importance`
+        self._draft_sizes: DraftSizes | None = None
         self._dense: Rows | None = None
         self._sparse: Rows | None = None
-        self._importance: ImportanceWindow | None = None
+        self._importance: Importance | None = None
 
     @property
     def dense(self) -> Rows:
@@ -101,7 +87,7 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         return _allocated(self._sparse)
 
     @property
-    def importance(self) -> ImportanceWindow:
+    def importance(self) -> Importance:
         """S of this layer."""
         return _allocated(self._importance)
 
@@ -114,13 +100,24 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         )
         self.is_initialized = True
 
-    def prepare_drafting(self) -> None:
-        """Allocate sparse view and importance; done after the prefill, whose workspace is free again by then."""
+    def prepare_drafting(self, sizes: DraftSizes) -> None:
+        """Allocate sparse view and importance; done after the prefill, whose workspace is free again by then.
+
+        What is there already for the same sizes stays.
+        """
+        if self.attention_window is not None or sizes == self._draft_sizes:
+            return
         keys, values = self.dense
         sequences, heads, capacity, size = keys.shape
-        shape = (sequences, self.sizes.sparse_slots, heads)
+        view_heads = heads * self.groups if sizes.per_query_head else heads
+        shape = (sequences, sizes.slots, view_heads)
+        self._sparse = self._importance = None  # free the old ones first
         self._sparse = Rows(keys.new_empty(*shape, size), values.new_empty(*shape, values.shape[-1]))
-        self._importance = ImportanceWindow(sequences, self.sizes.window, heads, capacity, keys.device)
+        if sizes.window:
+            self._importance = make_importance(
+                sequences, sizes.window, view_heads, capacity, keys.device, decayed=sizes.decayed
+            )
+        self._draft_sizes = sizes
 
     def update(
         self,
@@ -136,29 +133,46 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         kwargs["spsl_layer"] = self
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        drafting, rows = self.state.mode is Mode.DRAFT, key_states.shape[2]
-        for store, new in zip(self.sparse if drafting else self.dense, (key_states, value_states), strict=True):
-            for i, (sequence, start) in enumerate(zip(self.state.sequences, self.state.starts, strict=True)):
-                if drafting:
-                    store[sequence, start : start + rows] = new[i].transpose(0, 1)
-                else:
+        state, rows = self.state, key_states.shape[2]
+        if self.reads_view:
+            for store, new in zip(self.sparse, (key_states, value_states), strict=True):
+                repeat = store.shape[2] // new.shape[1]
+                for i, (sequence, slot) in enumerate(zip(state.sequences, state.slots, strict=True)):
+                    store[sequence, slot] = new[i, :, 0].repeat_interleave(repeat, 0)
+        else:
+            for store, new in zip(self.dense, (key_states, value_states), strict=True):
+                for i, (sequence, start) in enumerate(zip(state.sequences, state.starts, strict=True)):
                     store[sequence, :, start : start + rows] = new[i]
         return key_states, value_states
 
-    def rows(self, sequence: int, end: int) -> Rows:
-        """Keys and values [Hkv, end, D] that the forward under way attends to, for one sequence."""
-        if self.state.mode is Mode.DRAFT:
+    def clear_importance(self, sequence: int) -> None:
+        """Forget all mass of this sequence."""
+        if self._importance is not None:
+            self._importance.clear(sequence)
+
+    @property
+    def reads_view(self) -> bool:
+        """Whether the forward under way runs over the sparse view of this layer."""
+        return self.state.mode is Mode.DRAFT and self.attention_window is None
+
+    def visible(self, i: int, rows: int) -> Rows:
+        """Keys and values [H, n, D] that the `rows` queries of row i of the forward under way attend to."""
+        sequence, start = self.state.sequences[i], self.state.starts[i]
+        if self.reads_view:
+            end = self.state.slots[i] + rows
             return Rows(*(store[sequence, :end].transpose(0, 1) for store in self.sparse))
-        return Rows(*(store[sequence, :, :end] for store in self.dense))
+        first = 0 if self.attention_window is None else max(0, start + 1 - self.attention_window)
+        return Rows(*(store[sequence, :, first : start + rows] for store in self.dense))
 
     def gather(self, sequence: int, positions: torch.Tensor) -> None:
-        """Fill the sparse view with the dense rows at `positions` [Hkv, n] (Eq. 5)."""
+        """Fill the sparse view with the dense rows at `positions` [H, n] (Eq. 5), H as in the view."""
         heads, count = positions.shape
-        capacity = self.sizes.capacity
-        flat = (positions + torch.arange(0, heads * capacity, capacity, device=positions.device)[:, None]).t().flatten()
+        capacity, kv_heads = self.sizes.capacity, self.dense.keys.shape[1]
+        owner = torch.arange(heads, device=positions.device) // (heads // kv_heads)
+        flat = (positions + owner[:, None] * capacity).t().flatten()
         for dense, sparse in zip(self.dense, self.sparse, strict=True):
             target = sparse[sequence, :count].view(count * heads, -1)
-            torch.index_select(dense[sequence].view(heads * capacity, -1), 0, flat, out=target)
+            torch.index_select(dense[sequence].view(kv_heads * capacity, -1), 0, flat, out=target)
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Key length and offset for a mask; only asked for by models that build one, which the probe refuses."""
@@ -175,36 +189,60 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
 
 @dataclass
 class DecoderCache:
-    """All layers, and for every sequence how many positions are committed and how many the sparse view holds."""
+    """All layers, and of every sequence: committed positions, positions in the sparse view, and where it must end.
+
+    `ends`: rows at such a position or behind it may be run in a batch, beside rows that still want them, or to keep a
+    forward's shape; they are never committed.
+    """
 
     layers: list[LayerCache]
     state: ForwardState
     lengths: list[int]
+    ends: list[int]
     sparse_sizes: list[int] = field(default_factory=list)
 
     @classmethod
-    def allocate(cls, layer_count: int, sizes: LayerSizes) -> DecoderCache:
-        """A cache for `layer_count` layers; memory is taken when the first forward shows shapes and devices."""
+    def allocate(
+        cls, windows: Sequence[int | None], sizes: LayerSizes, ends: Sequence[int] | None = None
+    ) -> DecoderCache:
+        """A cache for layers of these attention windows; memory is taken when a forward shows shapes and devices."""
         state = ForwardState()
-        layers = [LayerCache(state, sizes) for _ in range(layer_count)]
-        return cls(layers, state, [0] * sizes.sequences, [0] * sizes.sequences)
+        layers = [LayerCache(state, sizes, window) for window in windows]
+        empty = [0] * sizes.sequences
+        return cls(layers, state, empty, list(ends or [sizes.capacity] * sizes.sequences), empty.copy())
 
     def as_hugging_face(self) -> Cache:
         """The same layers as the object that model forwards take."""
         return Cache(layers=list(self.layers))
 
-    def commit(self, sequence: int, count: int, window: int) -> None:
-        """The first `count` rows of the last dense forward are committed: their queries count, the others never do."""
+    @property
+    def drafting_layers(self) -> list[LayerCache]:
+        """Those with a sparse view: all that see every position."""
+        return [layer for layer in self.layers if layer.attention_window is None]
+
+    def commit(self, sequence: int, count: int, window: int, *, with_rejected: bool = False) -> None:
+        """The first `count` rows of the last dense forward are committed.
+
+        Of their queries the last `window` wait to be counted, with those that waited already. `with_rejected`: instead,
+        all queries of this forward wait, those that are not committed too.
+        """
         self.lengths[sequence] += count
         for layer in self.layers:
             kept = layer.kept.pop(sequence, None)
             if kept is None:
                 continue
-            query, lse = kept.query[:, :count], kept.lse[:, :, :count]
-            before = layer.pending.get(sequence)
-            if before is not None:
-                query, lse = torch.cat((before.query, query), 1), torch.cat((before.lse, lse), 2)
-            layer.pending[sequence] = PendingQueries(query[:, -window:], lse[:, :, -window:])
+            waiting = layer.pending.get(sequence)
+            if not with_rejected:
+                kept = kept.until(self.lengths[sequence])
+                kept = kept if waiting is None else waiting.followed_by(kept, window)
+            layer.pending[sequence] = kept
+
+    def forget(self, sequence: int) -> None:
+        """Drop all queries and mass of this sequence."""
+        for layer in self.layers:
+            layer.kept.pop(sequence, None)
+            layer.pending.pop(sequence, None)
+            layer.clear_importance(sequence)
 
 
 T = TypeVar("T")

@@ -4,24 +4,38 @@ from __future__ import annotations
 
 from spsl_cli.decoding.attention import attention_mass
 from spsl_cli.decoding.kv_cache import DecoderCache
-from spsl_cli.decoding.sparse_index import Budget, select_positions
+from spsl_cli.decoding.policies import Counted, IndexPolicy
 
 
-def count_mass(cache: DecoderCache, sequence: int) -> None:
-    """Add the mass of the committed queries not counted yet to the importance of every layer (Eq. 3)."""
+def count_mass(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> None:
+    """Add the mass of the queries that wait to the importance of every layer (Eq. 3)."""
+    if policy.counts is Counted.NOTHING:
+        return
     length = cache.lengths[sequence]
-    for layer in cache.layers:
-        pending = layer.pending.pop(sequence, None)
-        if pending is None:
+    for layer in cache.drafting_layers:
+        waiting = layer.pending.pop(sequence, None)
+        if waiting is None:
             continue
-        keys = layer.dense.keys[sequence, :, :length]
-        layer.importance.add(sequence, attention_mass(pending.query, pending.lse, keys, layer.scaling))
+        mass = attention_mass(
+            waiting.query,
+            waiting.lse,
+            layer.dense.keys[sequence, :, : waiting.end],
+            layer.scaling,
+            softcap=layer.softcap,
+            per_query_head=policy.per_query_head,
+        )
+        if policy.counts is Counted.LAST_VERIFY:
+            layer.importance.clear(sequence)
+        layer.importance.add(sequence, mass[..., :length])
 
 
-def refresh_view(cache: DecoderCache, sequence: int, budget: Budget) -> None:
-    """Select the positions of every layer and KV head and gather their rows (Eq. 4, 5)."""
+def refresh_view(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> None:
+    """Select the positions of every layer and head and gather their rows (Eq. 4, 5)."""
     length = cache.lengths[sequence]
-    for layer in cache.layers:
-        positions = select_positions(layer.importance.scores(sequence, length), budget)
-        layer.gather(sequence, positions)
-    cache.sparse_sizes[sequence] = budget.total
+    for number, layer in enumerate(cache.drafting_layers):
+        if policy.counts is Counted.NOTHING:
+            scores = layer.dense.keys.new_zeros(()).expand(layer.dense.keys.shape[1], length)
+        else:
+            scores = layer.importance.scores(sequence, length)
+        layer.gather(sequence, policy.select(number, sequence, scores))
+    cache.sparse_sizes[sequence] = policy.budget(length).total

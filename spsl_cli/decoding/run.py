@@ -1,141 +1,175 @@
-"""One prompt in the cache: prefilled once, decoded as often as wanted, by either loop.
+"""Prompts in the cache: prefilled once, decoded as often as wanted, by either loop.
 
-Going back to the prompt is a matter of lengths; the importance is seeded again from the prompt's last queries. So a
+Going back to the prompts is a matter of lengths; the importance is seeded again from each prompt's last queries. So a
 comparison of two ways of decoding starts both from the same prefill, bit for bit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import torch
 
 from spsl_cli.decoding.autoregressive import PlainLoop
-from spsl_cli.decoding.chooser import Chooser, make_chooser
-from spsl_cli.decoding.config import K_MAX, DecodeConfig, SamplingConfig
+from spsl_cli.decoding.config import K_MAX, STRICT_ROWS, DecodeConfig
 from spsl_cli.decoding.costs import clock
+from spsl_cli.decoding.counters import Counters
 from spsl_cli.decoding.engine import SpeculativeLoop
-from spsl_cli.decoding.kv_cache import LayerSizes, PendingQueries
+from spsl_cli.decoding.forward_state import PendingQueries
+from spsl_cli.decoding.kv_cache import DraftSizes, LayerSizes
+from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.output import Output
+from spsl_cli.decoding.policies import make_policy
+from spsl_cli.decoding.positions import check_positions, prefill_in_one
+from spsl_cli.decoding.row import Row, RowRequest
 from spsl_cli.decoding.sparse_index import Budget
 from spsl_cli.decoding.target import TargetModel
-from spsl_cli.events import Done, Event, Prefill, SpeculationStats, TokenKind, Tokens
+from spsl_cli.events import Event, Prefill, SpeculationStats, TokenKind, Tokens
 
 CHUNK = {"cpu": 512, "cuda": 2048}
 
 
 class DecodingRun:
-    """A prompt of `prompt_ids` and room for `max_new_tokens` behind it."""
+    """Prompts with room for their outputs behind them, decoded together as the rows of a batch; often it is one.
 
-    def __init__(
-        self,
-        target: TargetModel,
-        prompt_ids: Sequence[int],
-        max_new_tokens: int,
-        stop_token_ids: Collection[int],
-        config: DecodeConfig,
-        sampling: SamplingConfig | None = None,
-    ) -> None:
-        if not prompt_ids:
-            raise ValueError("the prompt has no tokens")
-        if not 0 <= min(prompt_ids) <= max(prompt_ids) < target.vocabulary:
-            raise ValueError(f"the prompt has a token id outside 0..{target.vocabulary - 1}")
-        if max_new_tokens < 1:
-            raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
-        self.target, self.prompt_ids, self.config = target, list(prompt_ids), config
-        self.sampling = sampling or SamplingConfig()
-        self.max_new_tokens, self.stop_token_ids = max_new_tokens, frozenset(map(int, stop_token_ids))
-        self.capacity = len(prompt_ids) + max_new_tokens
-        slots = Budget.resolve(config, self.capacity).total + K_MAX if config.speculation else 0
-        self.cache = target.allocate(LayerSizes(1, self.capacity, slots, config.window))
-        self.output = Output(max_new_tokens, self.stop_token_ids)
-        self.loop: SpeculativeLoop | PlainLoop | None = None
+    Raises ValueError for an empty prompt or an id outside the vocabulary, UnsupportedModelError for positions where
+    the model's rotary embedding cannot be followed exactly.
+    """
+
+    def __init__(self, target: TargetModel, requests: Sequence[RowRequest], config: DecodeConfig) -> None:
+        if not requests:
+            raise ValueError("there is no prompt to decode")
+        self.target, self.requests, self.config = target, list(requests), config
+        outputs = [request.make_output() for request in requests]
+        ends = []
+        for request, output in zip(requests, outputs, strict=True):
+            ids = request.prompt_ids
+            if not ids:
+                raise ValueError("the prompt has no tokens")
+            if not 0 <= min(ids) <= max(ids) < target.vocabulary:
+                raise ValueError(f"the prompt has a token id outside 0..{target.vocabulary - 1}")
+            ends.append(len(ids) + output.max_new_tokens)
+        check_positions(target.model.config, [len(request.prompt_ids) for request in requests], ends)
+        # Rows that are run to fill a shape: beside longer drafts of other rows, or in strict mode.
+        self._beyond = max(K_MAX if len(requests) > 1 else 0, STRICT_ROWS - 1)
+        self.capacity = max(ends) + self._beyond
+        self.cache = target.allocate(LayerSizes(len(requests), self.capacity), ends)
         self.prefill_s = 0.0
-        self._first_logits: torch.Tensor | None = None
-        self._seeds: list[PendingQueries] = []
+        self.rows: list[Row] = []
+        self.loop: DecodingLoop | None = None
+        self._first_logits: list[torch.Tensor] = []
+        self._seeds: list[list[PendingQueries]] = []
+        self._outputs = outputs
+
+    @property
+    def prompt_ids(self) -> list[int]:
+        """The prompt of the first row."""
+        return self.requests[0].prompt_ids
+
+    @property
+    def output(self) -> Output:
+        """The output of the first row."""
+        return self.outputs[0]
+
+    @property
+    def outputs(self) -> list[Output]:
+        """The output of every row."""
+        return self._outputs
+
+    @property
+    def max_new_tokens(self) -> int:
+        """The length limit of the first row."""
+        return self.output.max_new_tokens
 
     def prefill(self) -> Iterator[Prefill]:
-        """Write the prompt into the cache, chunk by chunk; the last row's logits give the first token."""
-        now, total = clock(self.target.device), len(self.prompt_ids)
+        """Write the prompts into the cache, one after the other, chunk by chunk; their last logits are kept."""
+        total = sum(len(request.prompt_ids) for request in self.requests)
+        for sequence in range(len(self.requests)):
+            yield from self._prefill_row(sequence, total)
+
+    def _prefill_row(self, sequence: int, total: int) -> Iterator[Prefill]:
+        now, prompt = clock(self.target.device), self.requests[sequence].prompt_ids
         limit = self.config.prefill_chunk or CHUNK.get(self.target.device.type, 512)
-        size = math.ceil(total / math.ceil(total / limit))  # equal chunks: the last one is not a stump
+        if prefill_in_one(self.target.model.config, len(prompt)):
+            limit = len(prompt)
+        size = math.ceil(len(prompt) / math.ceil(len(prompt) / limit))  # equal chunks: the last one is not a stump
+        keep = self.config.window if self.config.speculation else 0
         logits = None
-        for begin in range(0, total, size):
+        for begin in range(0, len(prompt), size):
             start = now()
-            ids = torch.tensor([self.prompt_ids[begin : begin + size]], device=self.target.device)
-            keep = self.config.window if self.config.speculation else 0
-            logits = self.target.dense_forward(self.cache, ids, (0,), keep=keep, logits=1)
-            self.cache.commit(0, ids.shape[1], self.config.window)
+            ids = torch.tensor([prompt[begin : begin + size]], device=self.target.device)
+            logits = self.target.dense_forward(self.cache, ids, (sequence,), keep=min(keep, ids.shape[1]), logits=1)
+            self.cache.commit(sequence, ids.shape[1], self.config.window)
             self.prefill_s += now() - start
-            yield Prefill(self.cache.lengths[0], total, self.prefill_s)
+            yield Prefill(sum(self.cache.lengths), total, self.prefill_s)
         assert logits is not None  # noqa: S101 the prompt has at least one token
-        self._first_logits = logits[0, -1].clone()
+        self._first_logits.append(logits[0, -1].clone())
         if self.config.speculation:
-            self._seeds = [layer.pending[0] for layer in self.cache.layers]
-            for layer in self.cache.layers:
-                layer.prepare_drafting()
+            self._seeds.append([layer.pending[sequence] for layer in self.cache.drafting_layers])
 
     def rewind(self) -> None:
-        """Back to the prompt, as after the prefill."""
-        self.cache.lengths[0] = len(self.prompt_ids)
-        self.output = Output(self.max_new_tokens, self.stop_token_ids)
-        for i, layer in enumerate(self.cache.layers):
-            layer.kept.clear()
-            layer.pending.clear()
-            if self._seeds:
-                layer.importance.clear(0)
-                layer.pending[0] = self._seeds[i]
+        """Back to the prompts, as after the prefill."""
+        self._outputs = [request.make_output() for request in self.requests]
+        for sequence, request in enumerate(self.requests):
+            self.cache.lengths[sequence] = len(request.prompt_ids)
+            self.cache.forget(sequence)
+        for sequence, seeds in enumerate(self._seeds):
+            for layer, seed in zip(self.cache.drafting_layers, seeds, strict=True):
+                layer.pending[sequence] = seed
 
     def decode(self, *, speculation: bool | None = None, config: DecodeConfig | None = None) -> Iterator[Event]:
-        """Decode from the prompt on: `Tokens`, with `Draft` and `Verify` in speculative rounds, at last `Done`.
+        """Decode from the prompts on: `Tokens`, with `Draft` and `Verify` in speculative rounds, and `Done` for each.
 
-        `config` may change how drafts are made, not the buffers: ValueError if its budget is larger than the run's own
-        or its window another. RuntimeError before the prefill, or after a decoding that was not rewound.
+        `config` may be another than the run's own, if its window is not larger: ValueError otherwise, and for
+        speculation in a run prepared without. RuntimeError before the prefill, or after a decoding not rewound.
         """
         config = config or self.config
         config = config if speculation is None else replace(config, speculation=speculation)
-        if self._first_logits is None:
+        if len(self._first_logits) < len(self.requests):
             raise RuntimeError("decode needs the prefill first")
         if self.output.token_ids:
             raise RuntimeError("this run was decoded already: rewind it first")
-        if config.speculation and not self._has_room_for(config):
-            raise ValueError("the run was prepared for another window, a smaller budget, or no speculation")
-        chooser = self._chooser()
+        if config.speculation and not (self.config.speculation and config.window <= self.config.window):
+            raise ValueError("the run was prepared for a smaller window, or for no speculation")
+        if config.speculation:
+            self._prepare_drafting(config)
+        self.rows = self._first_tokens(config)
         kind = SpeculativeLoop if config.speculation else PlainLoop
-        self.loop = kind(self.target, self.cache, self.output, config, chooser)
-        yield Tokens(tuple(self.output.token_ids), (TokenKind.PLAIN,))
+        self.loop = kind(self.target, self.cache, self.rows, config)
+        for row in self.rows:
+            yield Tokens((row.pending,), (TokenKind.PLAIN,), row.sequence)
         yield from self.loop.run()
-        assert self.output.finish_reason is not None  # noqa: S101 the loop ends with the output
-        yield Done(self.output.finish_reason, self.stats())
 
-    def _chooser(self) -> Chooser:
-        """A chooser that has thrown its first token, which the prefill's last logits give."""
-        assert self._first_logits is not None  # noqa: S101 the prefill has run
-        chooser = make_chooser(self.sampling)
-        chooser.note(self.prompt_ids)
-        first = chooser.choose(self._first_logits).token
-        self.output.take((first,))
-        chooser.note((first,))
-        return chooser
+    def _prepare_drafting(self, config: DecodeConfig) -> None:
+        policy = make_policy(config)
+        slots = Budget.resolve(config, self.capacity).total + K_MAX
+        sizes = DraftSizes(slots, policy.per_query_head, policy.window, config.importance == "decayed")
+        for layer in self.cache.drafting_layers:
+            layer.prepare_drafting(sizes)
 
-    def _has_room_for(self, config: DecodeConfig) -> bool:
-        room = Budget.resolve(self.config, self.capacity).total
-        fits = Budget.resolve(config, self.capacity).total <= room
-        return fits and self.config.speculation and config.window == self.config.window
+    def _first_tokens(self, config: DecodeConfig) -> list[Row]:
+        """Rows that hold their first token, which the prefill's last logits give."""
+        rows = []
+        for sequence, request in enumerate(self.requests):
+            chooser, output = request.make_chooser(), self._outputs[sequence]
+            chooser.note(request.prompt_ids)
+            row = Row(sequence, chooser, output, Counters(config, new_tokens=1, prefill_s=self.prefill_s))
+            row.take([chooser.choose(self._first_logits[sequence]).token])
+            rows.append(row)
+        return rows
 
-    def stats(self) -> SpeculationStats:
-        """The counters of the decoding under way, or of the last one."""
+    def stats(self, sequence: int = 0) -> SpeculationStats:
+        """The counters of a row in the decoding under way, or in the last one."""
         if self.loop is None:
             raise RuntimeError("nothing was decoded yet")
-        self.loop.counters.prefill_s = self.prefill_s
-        return self.loop.counters.snapshot(self.loop.costs.plain_step_s)
+        return self.rows[sequence].counters.snapshot(self.loop.costs.plain_step_s)
 
     def margins(self, count: int) -> list[float]:
-        """Top-2 logit margins of the first `count` tokens after the first, by plain steps from the prompt on."""
+        """Top-2 logit margins of the first row's `count` tokens after the first, by plain steps from the prompt on."""
         self.rewind()
-        loop = PlainLoop(self.target, self.cache, self.output, self.config, self._chooser(), record_margins=True)
+        loop = PlainLoop(self.target, self.cache, self._first_tokens(self.config)[:1], self.config, record_margins=True)
         for _, _ in zip(range(count), loop.run(), strict=False):
             pass
         return loop.margins or []

@@ -13,9 +13,11 @@ from typing import Any
 
 import torch
 from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
+from transformers.cache_utils import get_layer_types_and_kwargs
 
-from spsl_cli.decoding.attention import attend_chunk, attend_few, causal_mask
-from spsl_cli.decoding.kv_cache import DecoderCache, ForwardState, LayerCache, LayerSizes, Mode, PendingQueries
+from spsl_cli.decoding.attention import attend_chunk, attend_few, attend_windowed_chunk, with_sinks
+from spsl_cli.decoding.forward_state import ForwardState, Mode, PendingQueries
+from spsl_cli.decoding.kv_cache import DecoderCache, LayerCache, LayerSizes
 from spsl_cli.errors import UnsupportedModelError
 
 ATTENTION_NAME = "spsl_dense_and_sparse"
@@ -27,37 +29,52 @@ FEW_ROWS = 32
 def spsl_attention(
     module: torch.nn.Module,
     query: torch.Tensor,
-    _key: torch.Tensor,
+    key: torch.Tensor,
     _value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     scaling: float | None = None,
     *,
     spsl_layer: LayerCache | None = None,
+    softcap: float | None = None,
+    s_aux: torch.Tensor | None = None,
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
     """What attention modules call: query [R, Hq, q, D] against the rows that `spsl_layer` holds -> [R, q, Hq, D]."""
     if spsl_layer is None or attention_mask is not None:
         raise UnsupportedModelError(f"{type(module).__name__} attends outside the cache or with a mask of its own")
-    for name in ("sliding_window", "softcap", "s_aux"):
-        if options.get(name) is not None:
-            raise UnsupportedModelError(f"{type(module).__name__} uses {name}, which is not supported yet")
-    state, rows = spsl_layer.state, query.shape[2]
-    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
-    spsl_layer.scaling = scale
+    layer, state, rows = spsl_layer, spsl_layer.state, query.shape[2]
+    if options.get("sliding_window") not in (None, layer.attention_window):
+        raise UnsupportedModelError(f"{type(module).__name__} has a sliding window its configuration does not tell")
+    layer.scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    layer.softcap, layer.groups = softcap, query.shape[1] // key.shape[1]
     outputs = []
-    for i, (sequence, start) in enumerate(zip(state.sequences, state.starts, strict=True)):
-        keys, values = spsl_layer.rows(sequence, start + rows)
-        if rows <= FEW_ROWS:
-            output, lse = attend_few(query[i], keys, values, scale, state.masks[i] if state.masks else None)
-        else:
-            output, lse = attend_chunk(query[i], keys, values, scale)
-        if state.keep:
-            kept_query = query[i, :, -state.keep :]
+    for i, sequence in enumerate(state.sequences):
+        output, lse = _attend(query[i], layer, i)
+        if s_aux is not None:
+            output, lse = with_sinks(output, lse, s_aux)
+        if state.keep and layer.attention_window is None:
+            kept = slice(state.rows - state.keep, state.rows)
+            queries = query[i, :, kept]
             if rows > state.keep:  # do not hold a whole prefill chunk for its last rows
-                kept_query = kept_query.clone()
-            spsl_layer.kept[sequence] = PendingQueries(kept_query, lse[:, :, -state.keep :].clone())
+                queries = queries.clone()
+            end = state.starts[i] + state.rows
+            layer.kept[sequence] = PendingQueries(queries, lse[:, :, kept].clone(), end)
         outputs.append(output)
     return torch.stack(outputs), None
+
+
+def _attend(query: torch.Tensor, layer: LayerCache, i: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Attention of row i of the forward under way, query [Hq, q, D], by the function that suits its shape."""
+    (keys, values), rows = layer.visible(i, query.shape[1]), query.shape[1]
+    scale, cap, window = layer.scaling, layer.softcap, layer.attention_window
+    if rows <= FEW_ROWS:
+        groups = query.shape[0] // keys.shape[0]
+        mask = layer.state.mask(rows, keys.shape[1], window, groups, query) if rows > 1 else None
+        return attend_few(query, keys, values, scale, mask, cap)
+    if window is None or keys.shape[1] <= window:
+        return attend_chunk(query, keys, values, scale, cap)
+    mask = layer.state.mask(rows, keys.shape[1], window, 1, query)
+    return attend_windowed_chunk(query, keys, values, scale, mask, cap)
 
 
 AttentionInterface.register(ATTENTION_NAME, spsl_attention)
@@ -68,10 +85,8 @@ class TargetModel:
 
     def __init__(self, model: PreTrainedModel) -> None:
         self.model = model
-        config = model.config.get_text_config(decoder=True)
-        self.layer_count = int(config.num_hidden_layers)
-        heads = int(config.num_attention_heads)
-        self.groups = heads // int(getattr(config, "num_key_value_heads", None) or heads)
+        self.windows = attention_windows(model.config)
+        self.layer_count = len(self.windows)
         embedding: torch.Tensor = model.get_input_embeddings().weight  # type: ignore[assignment]
         self.vocabulary = embedding.shape[0]
         self.device = embedding.device
@@ -100,43 +115,48 @@ class TargetModel:
                 for config, name in zip(self._configs, before, strict=True):
                     config._attn_implementation_internal = name  # noqa: SLF001
 
-    def allocate(self, sizes: LayerSizes) -> DecoderCache:
-        """An empty cache of that size for this model."""
-        return DecoderCache.allocate(self.layer_count, sizes)
+    def allocate(self, sizes: LayerSizes, ends: Sequence[int] | None = None) -> DecoderCache:
+        """An empty cache of that size for this model; see `DecoderCache`."""
+        return DecoderCache.allocate(self.windows, sizes, ends)
 
     def dense_forward(
-        self, cache: DecoderCache, token_ids: torch.Tensor, sequences: Sequence[int], *, keep: int = 0, logits: int = 0
+        self,
+        cache: DecoderCache,
+        token_ids: torch.Tensor,
+        sequences: Sequence[int],
+        *,
+        keep: int = 0,
+        logits: int = 0,
+        fill: int = 0,
     ) -> torch.Tensor:
         """Run token_ids [R, q] at the positions behind each sequence's committed ones, over the whole cache.
 
         `keep`: of how many last rows the queries are kept for the attention mass. `logits`: of how many last rows the
-        logits are wanted (0: all). Returns logits [R, that many, V]. Nothing is committed.
+        logits are wanted (0: all). `fill`: run at least so many rows, the last token again and again, so that the shape
+        is always the same. Returns logits [R, that many, V]. Nothing is committed.
         """
         rows = token_ids.shape[1]
         starts = tuple(cache.lengths[sequence] for sequence in sequences)
-        masks: tuple[torch.Tensor, ...] = ()
-        if 1 < rows <= FEW_ROWS:
-            masks = tuple(causal_mask(rows, self.groups, start + rows, self.dtype, self.device) for start in starts)
-        self._enter(cache, ForwardState(Mode.DENSE, tuple(sequences), starts, keep, masks))
-        return self._run(cache, token_ids, starts, logits)
+        cache.state.enter(ForwardState(Mode.DENSE, tuple(sequences), starts, rows=rows, keep=keep))
+        if rows < fill:
+            token_ids = torch.cat((token_ids, token_ids[:, -1:].expand(-1, fill - rows)), 1)
+            return self._run(cache, token_ids, 0)[:, rows - logits if logits else 0 : rows]
+        return self._run(cache, token_ids, logits)
 
     def draft_forward(
         self, cache: DecoderCache, token_ids: torch.Tensor, sequences: Sequence[int], depth: int
     ) -> torch.Tensor:
         """Run token_ids [R, 1], the token at `depth` of each draft, over the sparse view. Returns logits [R, 1, V]."""
+        starts = tuple(cache.lengths[sequence] + depth for sequence in sequences)
         slots = tuple(cache.sparse_sizes[sequence] + depth for sequence in sequences)
-        positions = tuple(cache.lengths[sequence] + depth for sequence in sequences)
-        self._enter(cache, ForwardState(Mode.DRAFT, tuple(sequences), slots))
-        return self._run(cache, token_ids, positions, 1)
+        cache.state.enter(ForwardState(Mode.DRAFT, tuple(sequences), starts, slots, rows=1))
+        return self._run(cache, token_ids, 1)
 
-    @staticmethod
-    def _enter(cache: DecoderCache, state: ForwardState) -> None:
-        """Make `state` the one that every layer reads."""
-        vars(cache.state).update(vars(state))
-
-    def _run(self, cache: DecoderCache, token_ids: torch.Tensor, positions: Sequence[int], logits: int) -> torch.Tensor:
-        steps = torch.arange(token_ids.shape[1], device=token_ids.device)
-        position_ids = torch.tensor(positions, device=token_ids.device)[:, None] + steps
+    def _run(self, cache: DecoderCache, token_ids: torch.Tensor, logits: int) -> torch.Tensor:
+        state, device = cache.state, token_ids.device
+        steps = torch.arange(token_ids.shape[1], device=device)
+        last = torch.tensor([cache.ends[sequence] - 1 for sequence in state.sequences], device=device)[:, None]
+        position_ids = (torch.tensor(state.starts, device=device)[:, None] + steps).minimum(last)
         with torch.inference_mode(), self._attached():
             output = self.model(
                 input_ids=token_ids,
@@ -147,6 +167,15 @@ class TargetModel:
             )
         result: torch.Tensor = output.logits
         return result
+
+
+def attention_windows(config: PreTrainedConfig) -> tuple[int | None, ...]:
+    """How many positions each layer sees, None for all. Raises UnsupportedModelError for layers of any other kind."""
+    kinds, options = get_layer_types_and_kwargs(config.get_text_config(decoder=True))
+    for kind in kinds:
+        if kind not in ("full_attention", "sliding_attention"):
+            raise UnsupportedModelError(f"{config.model_type}: layers of the kind {kind} are not supported")
+    return tuple(option.get("sliding_window") for option in options)
 
 
 def _switched_configs(model: PreTrainedModel) -> list[PreTrainedConfig]:

@@ -8,7 +8,9 @@ import torch
 from spsl_cli.decoding import target as target_module
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
-from spsl_cli.decoding.kv_cache import LayerSizes, Mode
+from spsl_cli.decoding.forward_state import Mode
+from spsl_cli.decoding.kv_cache import DraftSizes, LayerSizes
+from spsl_cli.decoding.policies import make_policy, sparsespec_l
 from spsl_cli.decoding.sparse_index import Budget
 from spsl_cli.decoding.target import TargetModel
 from tests.models import random_prompt, tiny_model
@@ -46,9 +48,9 @@ def test_drafting_reads_only_the_budget(budget, monkeypatch):
     rows = []
     original = target_module.attend_few
 
-    def counting(query, keys, values, scale, mask):
+    def counting(query, keys, *rest):
         rows.append(keys.shape[1])
-        return original(query, keys, values, scale, mask)
+        return original(query, keys, *rest)
 
     monkeypatch.setattr(target_module, "attend_few", counting)
     model = tiny_model()
@@ -75,11 +77,9 @@ def test_drafting_reads_only_the_budget(budget, monkeypatch):
 
 def test_the_view_holds_the_rows_of_the_index(monkeypatch):
     """Each KV head of each layer gets the dense rows of its own positions, sink first, recent last."""
-    from spsl_cli.decoding import refresh  # noqa: PLC0415
-
     chosen = []
-    select = refresh.select_positions
-    monkeypatch.setattr(refresh, "select_positions", lambda *args: chosen.append(select(*args)) or chosen[-1])
+    select = sparsespec_l.select_positions
+    monkeypatch.setattr(sparsespec_l, "select_positions", lambda *args: chosen.append(select(*args)) or chosen[-1])
     run = SparseSpecDecoder(tiny_model(), DecodeConfig(k=2, budget=40)).prepare(random_prompt(200), max_new_tokens=8)
     list(run.prefill())
     list(run.decode())
@@ -101,16 +101,16 @@ def test_rows_of_a_batch_have_lengths_of_their_own():
     model = tiny_model()
     target = TargetModel(model)
     prompts = [random_prompt(50, 1), random_prompt(37, 2)]
-    sizes = LayerSizes(2, 80, 40, 16)
+    sizes = LayerSizes(2, 80)
     together = target.allocate(sizes)
-    alone = [target.allocate(LayerSizes(1, 80, 40, 16)) for _ in prompts]
+    alone = [target.allocate(LayerSizes(1, 80)) for _ in prompts]
     for sequence, prompt in enumerate(prompts):
         for cache, row in ((together, sequence), (alone[sequence], 0)):
             target.dense_forward(cache, torch.tensor([prompt]), (row,), keep=16, logits=1)
             cache.commit(row, len(prompt), 16)
     for cache in (together, *alone):
         for layer in cache.layers:
-            layer.prepare_drafting()
+            layer.prepare_drafting(DraftSizes(40))
     blocks = torch.tensor([random_prompt(4, 3), random_prompt(4, 4)])
     both = target.dense_forward(together, blocks, (0, 1), keep=4)
     for row in range(2):
@@ -122,11 +122,11 @@ def test_rows_of_a_batch_have_lengths_of_their_own():
     alone[1].commit(0, 1, 16)
     from spsl_cli.decoding.refresh import count_mass, refresh_view  # noqa: PLC0415
 
-    config = DecodeConfig(budget=0.3)
+    policy = make_policy(DecodeConfig(budget=0.3))
     for row in range(2):
         for cache, sequence in ((together, row), (alone[row], 0)):
-            count_mass(cache, sequence)
-            refresh_view(cache, sequence, Budget.resolve(config, cache.lengths[sequence]))
+            count_mass(cache, sequence, policy)
+            refresh_view(cache, sequence, policy)
     both = target.draft_forward(together, blocks[:, :1], (0, 1), 0)
     for row in range(2):
         single = target.draft_forward(alone[row], blocks[row : row + 1, :1], (0,), 0)

@@ -13,8 +13,11 @@ import torch
 from spsl_cli.decoding import engine
 from spsl_cli.decoding.chooser import SamplingChooser
 from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
-from spsl_cli.decoding.kv_cache import DecoderCache, ForwardState
+from spsl_cli.decoding.counters import Counters
+from spsl_cli.decoding.forward_state import ForwardState
+from spsl_cli.decoding.kv_cache import DecoderCache
 from spsl_cli.decoding.output import Output
+from spsl_cli.decoding.row import Row
 from spsl_cli.decoding.sampling import distributions
 
 PROMPT = (1, 0)
@@ -39,7 +42,7 @@ class TableTarget:
         number = hash((self.seed, which, *prefix)) % 2**31
         return 2.0 * torch.randn(self.vocabulary, generator=torch.Generator().manual_seed(number))
 
-    def dense_forward(self, cache, token_ids, _sequences, *, keep=0, logits=0):
+    def dense_forward(self, cache, token_ids, _sequences, *, keep=0, logits=0, fill=0):
         """Logits behind each input; inputs overwrite whatever was written behind the committed tokens."""
         self.written[cache.lengths[0] :] = token_ids[0].tolist()
         rows = [self.logits(tuple(self.written[: cache.lengths[0] + i + 1]), False) for i in range(token_ids.shape[1])]
@@ -54,18 +57,15 @@ class TableTarget:
 
 def run_loop(target, sampling, dice, k, new_tokens):
     """One decoding of the real loop behind `PROMPT`; the new tokens."""
-    cache = DecoderCache([], ForwardState(), [len(PROMPT)], [0])
-    output = Output(new_tokens, ())
-    chooser = SamplingChooser(sampling, dice)
+    cache = DecoderCache([], ForwardState(), [len(PROMPT)], [len(PROMPT) + new_tokens], [0])
+    chooser, config = SamplingChooser(sampling, dice), DecodeConfig(k=k)
+    row = Row(0, chooser, Output(new_tokens), Counters(config, new_tokens=1))
     chooser.note(PROMPT)
     target.written = list(PROMPT)
-    first = chooser.choose(target.logits(PROMPT, False)).token
-    output.take((first,))
-    chooser.note((first,))
-    loop = engine.SpeculativeLoop(target, cache, output, DecodeConfig(k=k), chooser)
-    for _ in loop.run():
+    row.take([chooser.choose(target.logits(PROMPT, False)).token])
+    for _ in engine.SpeculativeLoop(target, cache, [row], config).run():
         pass
-    return tuple(output.token_ids)
+    return tuple(row.output.token_ids)
 
 
 def exact_distribution(target, sampling: SamplingConfig, new_tokens: int) -> dict[tuple[int, ...], float]:

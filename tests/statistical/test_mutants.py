@@ -96,8 +96,8 @@ def drop_after_drawing(patch):
     """A drawn token is looked at and dropped from the draft if it is unlikely."""
 
     def propose(self, *arguments):
-        drafts = right(self, *arguments)
-        return drafts[:-1] if drafts and float(drafts[-1].distribution[drafts[-1].token]) < 0.6 else drafts
+        (draft,) = right(self, *arguments)
+        return [draft[:-1] if draft and float(draft[-1].distribution[draft[-1].token]) < 0.6 else draft]
 
     right = SparseSelfDraft.propose
     patch.setattr(SparseSelfDraft, "propose", propose)

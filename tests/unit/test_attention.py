@@ -11,7 +11,7 @@ from spsl_cli.decoding.attention import (
     attend_chunk,
     attend_few,
     attention_mass,
-    causal_mask,
+    band_mask,
     scaled_dot_product,
     written_out,
 )
@@ -44,7 +44,7 @@ def textbook(query, keys, values, scale):
 )
 def test_few_rows(rows, keys, dtype, tolerance):
     query, k, v = tensors(rows, keys, dtype)
-    mask = causal_mask(rows, HEADS // KV_HEADS, keys, dtype, torch.device("cpu")) if rows > 1 else None
+    mask = band_mask(rows, keys, None, HEADS // KV_HEADS, dtype, torch.device("cpu")) if rows > 1 else None
     output, lse = attend_few(query, k, v, 0.3, mask)
     expected, _, expected_lse = textbook(query.double(), k.double(), v.double(), 0.3)
     torch.testing.assert_close(output.double(), expected, rtol=0, atol=tolerance)
@@ -74,7 +74,7 @@ def test_written_out_is_the_twin_of_the_fused_kernel(causal):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.float32, 1e-5), (torch.bfloat16, 0.05)])
 def test_mass_is_the_summed_attention(rows, dtype, tolerance):
     query, k, v = tensors(rows, 90, dtype)
-    mask = causal_mask(rows, HEADS // KV_HEADS, 90, dtype, torch.device("cpu"))
+    mask = band_mask(rows, 90, None, HEADS // KV_HEADS, dtype, torch.device("cpu"))
     _, lse = attend_few(query, k, v, 1 / math.sqrt(SIZE), mask)
     mass = attention_mass(query, lse, k, 1 / math.sqrt(SIZE))
     weights = textbook(query.double(), k.double(), v.double(), 1 / math.sqrt(SIZE))[1]
@@ -86,7 +86,7 @@ def test_mass_is_the_summed_attention(rows, dtype, tolerance):
 def test_keys_are_not_copied():
     """A forward over 50,000 rows must not allocate another 50,000 rows."""
     query, k, v = tensors(5, 50_000, torch.float32)
-    mask = causal_mask(5, HEADS // KV_HEADS, 50_000, torch.float32, torch.device("cpu"))
+    mask = band_mask(5, 50_000, None, HEADS // KV_HEADS, torch.float32, torch.device("cpu"))
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         attend_few(query, k, v, 0.3, mask)
     allocated = max(event.self_cpu_memory_usage for event in profile.key_averages())

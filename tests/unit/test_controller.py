@@ -40,16 +40,16 @@ def test_best_length_is_the_argmax_of_equation_8(gamma, p):
     controller = EntropyController(costs(gamma, 1.0))
     controller.mean_probability = p
     rates = [(1 + sum(p**m for m in range(1, k + 1))) / (k * gamma + 1) for k in range(1, K_MAX + 1)]
-    assert controller.best_length([]) == 1 + rates.index(max(rates))
+    assert controller.best_length([[]]) == 1 + rates.index(max(rates))
 
 
 def test_known_entropies_replace_the_prediction():
     controller = EntropyController(costs(0.1, 1.0))
     controller.mean_accepted_entropy, controller.mean_rejected_entropy = 0.0, 6.0
     controller.mean_probability = 0.9
-    assert controller.best_length([0.0, 0.0]) > 4
-    assert controller.best_length([0.0, 6.0]) == 2  # the second token will not stand: nothing behind it can
-    assert not controller.wants_more([0.0, 6.0])
+    assert controller.best_length([[0.0, 0.0]]) > 4
+    assert controller.best_length([[0.0, 6.0]]) == 2  # the second token will not stand: nothing behind it can
+    assert not controller.wants_more([[0.0, 6.0]])
     assert controller.k_star == 2
 
 
@@ -58,7 +58,7 @@ def test_cheaper_drafts_are_longer():
     for gamma in (0.9, 0.5, 0.2, 0.05, 0.01):
         controller = EntropyController(costs(gamma, 1.0))
         controller.mean_probability = 0.85
-        lengths.append(controller.best_length([]))
+        lengths.append(controller.best_length([[]]))
     assert lengths == sorted(lengths)
     assert lengths[0] < lengths[-1]
 
@@ -72,7 +72,7 @@ def test_p_is_bounded_as_documented():
 
 def test_fixed():
     controller = FixedController(3)
-    assert [controller.wants_more([0.0] * drafted) for drafted in range(5)] == [True, True, True, False, False]
+    assert [controller.wants_more([[0.0] * drafted]) for drafted in range(5)] == [True, True, True, False, False]
 
 
 def test_configuration_chooses():
@@ -101,6 +101,9 @@ def test_configuration_chooses():
         {"budget": "0.1"},
         {"window": 2.5},
         {"speculation": "no"},
+        {"strict": "yes"},
+        {"index": "best"},
+        {"importance": "sum"},
     ],
 )
 def test_wrong_values_are_refused(wrong):

@@ -41,7 +41,7 @@ def test_a_run_counts_the_last_committed_queries_and_no_rejected_one(k):
     for _ in run.decode():
         if run.output.finish_reason or run.output.remaining < 2:
             continue
-        count_mass(run.cache, 0)
+        count_mass(run.cache, 0, run.loop.policy)
         committed = torch.tensor([prompt + run.output.token_ids[:-1]])
         model.set_attn_implementation("eager")
         attentions = model(input_ids=committed, output_attentions=True, use_cache=False).attentions

@@ -1,0 +1,67 @@
+"""What every layer needs to know of the forward under way, and what a forward leaves behind for the attention mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import torch
+
+from spsl_cli.decoding.attention import band_mask
+
+
+class Mode(Enum):
+    """What the forward under way reads and writes: the dense cache, or the sparse view."""
+
+    DENSE = "dense"
+    DRAFT = "draft"
+
+
+@dataclass
+class ForwardState:
+    """Set once before a forward, read by every layer.
+
+    sequences: which rows of the cache the batch rows of this forward are.
+    starts: for each of them the position of its first token.
+    slots: in a draft, for each of them the slot of the sparse view that its token is written to.
+    rows: tokens of each row; what a forward runs behind them only fills its shape.
+    keep: how many of the last query rows are kept for the attention mass (0: none).
+    """
+
+    mode: Mode = Mode.DENSE
+    sequences: tuple[int, ...] = ()
+    starts: tuple[int, ...] = ()
+    slots: tuple[int, ...] = ()
+    rows: int = 0
+    keep: int = 0
+    _masks: dict[tuple[int, ...], torch.Tensor] = field(default_factory=dict)
+
+    def enter(self, other: ForwardState) -> None:
+        """Become `other`: all layers hold one object, whose values change from forward to forward."""
+        vars(self).update(vars(other))
+
+    def mask(self, rows: int, keys: int, window: int | None, groups: int, like: torch.Tensor) -> torch.Tensor:
+        """`band_mask` in the type and on the device of `like`; layers of the same shape share one."""
+        shape = (rows, keys, window or 0, groups)
+        if shape not in self._masks:
+            self._masks[shape] = band_mask(rows, keys, window, groups, like.dtype, like.device)
+        return self._masks[shape]
+
+
+@dataclass
+class PendingQueries:
+    """Queries whose mass is not counted yet: query [Hq, w, D] and lse [Hkv, G, w] of positions end-w .. end-1."""
+
+    query: torch.Tensor
+    lse: torch.Tensor
+    end: int
+
+    def until(self, end: int) -> PendingQueries:
+        """Without those at `end` and behind it."""
+        rows = self.query.shape[1] - max(0, self.end - end)
+        return PendingQueries(self.query[:, :rows], self.lse[:, :, :rows], min(self.end, end))
+
+    def followed_by(self, later: PendingQueries, window: int) -> PendingQueries:
+        """The last `window` of these and those behind them."""
+        query, lse = torch.cat((self.query, later.query), 1), torch.cat((self.lse, later.lse), 2)
+        return PendingQueries(query[:, -window:], lse[:, :, -window:], later.end)

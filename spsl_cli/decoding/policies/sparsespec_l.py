@@ -1,0 +1,20 @@
+"""SparseSpec-L (arXiv 2607.27735): sink, important and recent positions, one index a KV head, chosen anew every round.
+
+The paper has an index for each query head; here the mass is summed over the query heads that share a KV head, so that a
+gathered row is read once for all of them. `per_query_head` is the other way.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from spsl_cli.decoding.policies.base import IndexPolicy
+from spsl_cli.decoding.sparse_index import select_positions
+
+
+class SparseSpecL(IndexPolicy):
+    """Eq. 4 with one index a KV head."""
+
+    def select(self, layer: int, sequence: int, scores: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+        """Sink, the highest between, recent: scores [Hkv, length] -> [Hkv, budget.total]."""
+        return select_positions(scores, self.budget(scores.shape[1]))

@@ -1,0 +1,49 @@
+"""One sequence of a decoding: what is asked of it, and how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from spsl_cli.decoding.chooser import Chooser
+from spsl_cli.decoding.counters import Counters
+from spsl_cli.decoding.output import Output
+
+
+@dataclass(frozen=True)
+class RowRequest:
+    """A prompt, how its tokens are chosen and where its output ends; made anew for every decoding of the prompt.
+
+    `greedy`: the same tokens come every time.
+    """
+
+    prompt_ids: list[int]
+    make_chooser: Callable[[], Chooser]
+    make_output: Callable[[], Output]
+    greedy: bool = True
+
+
+@dataclass
+class Row:
+    """One sequence while it is decoded; `sequence` is its place in the cache."""
+
+    sequence: int
+    chooser: Chooser
+    output: Output
+    counters: Counters
+
+    @property
+    def pending(self) -> int:
+        """The last token decided; its KV row is not written yet."""
+        return self.output.token_ids[-1]
+
+    @property
+    def finished(self) -> bool:
+        """Whether the output has ended."""
+        return self.output.finish_reason is not None
+
+    def take(self, token_ids: list[int]) -> int:
+        """Append what counts of these tokens to the output; returns how many."""
+        taken = self.output.take(token_ids)
+        self.chooser.note(self.output.token_ids[-taken:])
+        return taken
