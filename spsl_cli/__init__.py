@@ -10,15 +10,38 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
     from spsl_cli.decoding.decoder import DecodeResult, SparseSpecDecoder
+    from spsl_cli.decoding.hf_generate import hf_generate
+    from spsl_cli.errors import UnsupportedModelError
+    from spsl_cli.events import Done, Draft, Prefill, SpeculationStats, TokenKind, Tokens, Verify
 
 __version__ = "0.1.0"
-__all__ = ["DecodeConfig", "DecodeResult", "SamplingConfig", "SparseSpecDecoder", "__version__"]
+__all__ = [
+    "DecodeConfig",
+    "DecodeResult",
+    "Done",
+    "Draft",
+    "Prefill",
+    "SamplingConfig",
+    "SparseSpecDecoder",
+    "SpeculationStats",
+    "TokenKind",
+    "Tokens",
+    "UnsupportedModelError",
+    "Verify",
+    "__version__",
+    "hf_generate",
+]
 
 _HOMES = {
     "DecodeConfig": "spsl_cli.decoding.config",
     "SamplingConfig": "spsl_cli.decoding.config",
     "DecodeResult": "spsl_cli.decoding.decoder",
     "SparseSpecDecoder": "spsl_cli.decoding.decoder",
+    "hf_generate": "spsl_cli.decoding.hf_generate",
+    "UnsupportedModelError": "spsl_cli.errors",
+    **dict.fromkeys(
+        ("Done", "Draft", "Prefill", "SpeculationStats", "TokenKind", "Tokens", "Verify"), "spsl_cli.events"
+    ),
 }
 
 

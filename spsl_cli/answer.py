@@ -137,6 +137,7 @@ def speculation_json(stats: SpeculationStats) -> dict[str, Any]:
         "enabled": stats.enabled,
         "controller": stats.controller,
         "budget": stats.budget,
+        "index": stats.index,
         "rounds": stats.rounds,
         "drafted": stats.drafted,
         "accepted": stats.accepted,

@@ -36,6 +36,7 @@ class Settings:
     budget: float | int = 0.10
     k: Literal["auto"] | int = "auto"
     controller: str = "entropy"
+    index: str = "sparsespec-l"
     origin: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
@@ -146,7 +147,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("max_new_tokens", "top_k", "seed"), (int,)),
     **dict.fromkeys(("temperature", "top_p", "budget"), (int, float)),
     **dict.fromkeys(("offline", "speculation", "compare_ar"), (bool,)),
-    **dict.fromkeys(("device", "dtype", "controller"), (str,)),
+    **dict.fromkeys(("device", "dtype", "controller", "index"), (str,)),
     **dict.fromkeys(("model", "revision", "quantize", "system"), (str, type(None))),
     "k": (int, str),
 }

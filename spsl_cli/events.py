@@ -77,6 +77,7 @@ class SpeculationStats:
     enabled: bool
     controller: str
     budget: float | int
+    index: str = "sparsespec-l"
     new_tokens: int = 0
     rounds: int = 0
     drafted: int = 0

@@ -57,6 +57,7 @@ def decode_config(settings: Settings) -> DecodeConfig:
             budget=settings.budget,
             k=settings.k,
             controller=settings.controller,  # type: ignore[arg-type]  # checked by DecodeConfig
+            index=settings.index,  # type: ignore[arg-type]  # likewise
             speculation=settings.speculation,
         )
     except ValueError as error:
@@ -151,13 +152,21 @@ class Session:
         self._load_s = time.perf_counter() - begun
         return loaded
 
-    def prepare(self, collection: Collection, request: Request) -> Prepared:
-        """Load the model, build the prompt, see that it fits, and set up its run. Decodes nothing yet."""
+    def prepare(self, collection: Collection, request: Request, *others: Collection) -> Prepared:
+        """Load the model, build the prompt, see that it fits, and set up its run. Decodes nothing yet.
+
+        `others` become further rows of a batch; what is reported is about the first.
+        """
         loaded = self.load()
         prompt, room = self._prompt(collection, request, loaded)
+        ids = [prompt.ids]
+        for other in others:
+            further, further_room = self._prompt(other, request, loaded)
+            ids.append(further.ids)
+            room = min(room, further_room)
         stop_ids = stop_token_ids(loaded)
         assert self._decoder is not None  # noqa: S101 loaded with the model
-        run = self._decoder.prepare(prompt.ids, max_new_tokens=room, sampling=self.sampling, stop_token_ids=stop_ids)
+        run = self._decoder.prepare(*ids, max_new_tokens=room, sampling=self.sampling, stop_token_ids=stop_ids)
         self.report(_started(collection, request, loaded, run))
         return Prepared(loaded, prompt, run, stop_ids)
 

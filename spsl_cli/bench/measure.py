@@ -1,6 +1,8 @@
-"""A benchmark as a run of the session: built-in text or documents, one prompt, all systems on its prefill."""
+"""A benchmark as a run of the session: built-in text or documents, a prompt or several, all systems on one prefill."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from spsl_cli.answer import ModelFacts
 from spsl_cli.bench.runner import BenchResult, run_bench
@@ -11,15 +13,19 @@ from spsl_cli.model_facts import memory_errors
 from spsl_cli.session import Report, Request, Session
 
 
-def builtin(session: Session, tokens: int) -> Collection:
-    """The built-in text, cut to about `tokens` tokens of the session's model."""
+def builtin(session: Session, tokens: int, batch: int) -> list[Collection]:
+    """`batch` parts of the built-in text, each cut to about `tokens` tokens of the session's model."""
     tokenizer = session.load().tokenizer
-    return Collection((builtin_document(tokenizer, tokens),))  # type: ignore[arg-type]  # as in `Session`
+    documents = [builtin_document(tokenizer, tokens, part) for part in range(batch)]  # type: ignore[arg-type]  # as in `Session`
+    return [Collection((document,)) for document in documents]
 
 
-def measure(session: Session, collection: Collection, repeats: int, report: Report) -> tuple[BenchResult, ModelFacts]:
-    """Summarize `collection` with every system, `repeats` times each."""
-    prepared = session.prepare(collection, Request("summarize"))
+def measure(
+    session: Session, collections: Sequence[Collection], repeats: int, report: Report
+) -> tuple[BenchResult, ModelFacts]:
+    """Summarize each of `collections`, all as one batch, with every system, `repeats` times each."""
+    first, *others = collections
+    prepared = session.prepare(first, Request("summarize"), *others)
     with memory_errors(prepared.loaded.device, prepared.run.capacity):
         session.prefill(prepared.run)
         result = run_bench(

@@ -1,4 +1,4 @@
-"""One prompt, decoded again and again by each system in turn from the same prefill; medians and paired ratios.
+"""One prompt or a batch, decoded again and again by each system in turn from one prefill; medians and paired ratios.
 
 Interleaving is what makes a ratio worth something on a machine that others use too: whatever slows one side down for a
 while slows the other as well. A speedup is only told if the outputs are the same.
@@ -21,7 +21,7 @@ from spsl_cli.events import SpeculationStats
 if TYPE_CHECKING:
     from spsl_cli.decoding.run import DecodingRun
 
-SPARSESPEC, PLAIN, EAGER = "sparsespec-l", "ar", "hf-eager"
+PLAIN, EAGER = "ar", "hf-eager"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Spread:
 class SystemResult:
     """One system: tokens per second of decoding, speedup against `ar` pair by pair, and whether its tokens are `ar`'s.
 
-    `speedup` is None for `ar` itself, and where the tokens differ; `stats` are those of the last repeat.
+    `tokens_per_s` counts all rows of a batch. `speedup` is None for `ar` itself, and where the tokens differ;
+    `first_difference` is the earliest of any row; `stats` are the first row's in the last repeat.
     """
 
     name: str
@@ -55,8 +56,9 @@ class SystemResult:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """All systems on one prompt."""
+    """All systems on one prompt, or on the prompts of a batch: then tokens are those of all rows together."""
 
+    batch: int
     prompt_tokens: int
     new_tokens: int
     repeats: int
@@ -66,55 +68,63 @@ class BenchResult:
 
 
 def run_bench(run: DecodingRun, repeats: int, *, compare: bool, tell: Callable[[str, int, int], None]) -> BenchResult:
-    """Measure `run`, which has been prefilled. Without `compare` only SparseSpec-L, so no measured speedup.
+    """Measure `run`, which has been prefilled. Without `compare` only our own decoding, so no measured speedup.
 
     `tell(system, done, total)` is called before each repeat. One decoding of each kind comes first and is not counted.
     """
-    names = (SPARSESPEC, PLAIN, EAGER) if compare else (SPARSESPEC,)
+    ours = run.config.index
+    names = (ours, PLAIN, EAGER) if compare else (ours,)
     rates: dict[str, list[float]] = {name: [] for name in names}
-    tokens: dict[str, list[int]] = {}
+    tokens: dict[str, list[list[int]]] = {}
     last: dict[str, SpeculationStats] = {}
-    eager = EagerLoop(run.target.model, run.prompt_ids) if compare else None
+    prompts = [request.prompt_ids for request in run.requests]
+    eager = EagerLoop(run.target.model, prompts) if compare else None
     finish_reason = "length"
     for turn in range(-1, repeats):
         for name in names:
             tell(name, turn + 1, repeats + 1)
-            length = len(tokens[SPARSESPEC]) if SPARSESPEC in tokens else run.max_new_tokens
-            ids, seconds, stats = _decode(run, eager, name, length)
-            tokens[name] = ids
-            if name == SPARSESPEC:
+            if name == EAGER and eager is not None:
+                tokens[name], seconds = _decode_eagerly(eager, tokens[ours])
+            else:
+                tokens[name], seconds, last[name] = _decode(run, speculation=name == ours)
                 finish_reason = run.output.finish_reason or finish_reason
-            if stats is not None:
-                last[name] = stats
+            decoded = sum(len(ids) - 1 for ids in tokens[name])
             if turn >= 0:
-                rates[name].append((len(ids) - 1) / seconds if seconds > 0 else 0.0)
+                rates[name].append(decoded / seconds if seconds > 0 else 0.0)
     systems = tuple(_result(name, rates, tokens, last.get(name), compare) for name in names)
-    return BenchResult(len(run.prompt_ids), len(tokens[SPARSESPEC]), repeats, run.prefill_s, finish_reason, systems)
+    new_tokens = sum(map(len, tokens[ours]))
+    return BenchResult(len(prompts), sum(map(len, prompts)), new_tokens, repeats, run.prefill_s, finish_reason, systems)
 
 
-def _decode(
-    run: DecodingRun, eager: EagerLoop | None, name: str, length: int
-) -> tuple[list[int], float, SpeculationStats | None]:
-    if name == EAGER and eager is not None:
-        return *eager.decode(length), None
+def _decode(run: DecodingRun, *, speculation: bool) -> tuple[list[list[int]], float, SpeculationStats]:
     run.rewind()
-    for _ in run.decode(speculation=name == SPARSESPEC):
+    for _ in run.decode(speculation=speculation):
         pass
-    stats = run.stats()
-    return list(run.output.token_ids), stats.decode_s, stats
+    outputs = [list(output.token_ids) for output in run.outputs]
+    seconds = max(run.stats(sequence).decode_s for sequence in range(len(outputs)))
+    return outputs, seconds, run.stats()
+
+
+def _decode_eagerly(eager: EagerLoop, ours: list[list[int]]) -> tuple[list[list[int]], float]:
+    """As many tokens as our rows have; the longest is decoded for all, as `generate` does."""
+    outputs, seconds = eager.decode(max(map(len, ours)))
+    return [ids[: len(own)] for ids, own in zip(outputs, ours, strict=True)], seconds
 
 
 def _result(
     name: str,
     rates: dict[str, list[float]],
-    tokens: dict[str, list[int]],
+    tokens: dict[str, list[list[int]]],
     stats: SpeculationStats | None,
     compare: bool,
 ) -> SystemResult:
-    difference = first_difference(tokens[name], tokens[PLAIN]) if compare else None
-    identical = difference is None if compare else None
-    speedup = None
-    if compare and identical and name != PLAIN:
+    difference = identical = speedup = None
+    if compare:
+        pairs = zip(tokens[name], tokens[PLAIN], strict=True)
+        differences = [at for at in (first_difference(*pair) for pair in pairs) if at is not None]
+        identical = not differences
+        difference = min(differences, default=None)
+    if identical and name != PLAIN:
         ratios = [ours / theirs for ours, theirs in zip(rates[name], rates[PLAIN], strict=True) if theirs > 0]
         speedup = Spread.of(ratios) if ratios else None
     return SystemResult(name, Spread.of(rates[name]), speedup, identical, difference, stats)
@@ -128,6 +138,7 @@ def bench_json(result: BenchResult, model: dict[str, Any], collection: Collectio
         "machine": machine_facts(),
         "documents": [{"path": document.path, "sha256": document.sha256} for document in collection.documents],
         "skipped": skipped_json(collection),
+        "batch": result.batch,
         "prompt_tokens": result.prompt_tokens,
         "new_tokens": result.new_tokens,
         "repeats": result.repeats,
@@ -144,6 +155,12 @@ def bench_json(result: BenchResult, model: dict[str, Any], collection: Collectio
             for system in result.systems
         ],
     }
+
+
+def bench_size(result: BenchResult) -> str:
+    """What was decoded, for a heading."""
+    rows = f"{result.batch} prompts, " if result.batch > 1 else ""
+    return f"{rows}{result.prompt_tokens:,} prompt tokens, {result.new_tokens} new"
 
 
 def bench_rows(result: BenchResult) -> Iterator[tuple[str, ...]]:

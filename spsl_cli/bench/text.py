@@ -10,12 +10,17 @@ from spsl_cli.documents import Document, Page
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
+PART_CHARACTERS = 50_021
+"""Where one part begins behind the one before."""
 
-def builtin_document(tokenizer: PreTrainedTokenizerFast, tokens: int) -> Document:
-    """About `tokens` tokens of Python's language reference (some 120,000 in all), always the same."""
+
+def builtin_document(tokenizer: PreTrainedTokenizerFast, tokens: int, part: int = 0) -> Document:
+    """About `tokens` tokens of Python's language reference (some 120,000 in all), always the same; parts differ."""
     from pydoc_data.topics import topics  # noqa: PLC0415 half a megabyte
 
-    text = "\n\n".join(topics[name] for name in sorted(topics))[: 12 * tokens]
+    whole = "\n\n".join(topics[name] for name in sorted(topics))
+    begin = part * PART_CHARACTERS % len(whole)
+    text = (whole[begin:] + whole[:begin])[: 12 * tokens]
     ids = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
     text = text[: ids[min(tokens, len(ids)) - 1][1]]
     digest = hashlib.sha256(text.encode()).hexdigest()

@@ -24,6 +24,9 @@ def bench(
     ] = None,
     *,
     context: Annotated[int, typer.Option("--context", metavar="N", min=1, help="Tokens of the built-in text.")] = 2000,
+    batch: Annotated[
+        int, typer.Option("--batch", metavar="N", min=1, help="Parts of the built-in text decoded together.")
+    ] = 1,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Counted repeats of each system.")] = 3,
     password: Password = None,
     as_json: AsJson = False,
@@ -37,7 +40,7 @@ def bench(
     Example: spsl bench --compare-ar --context 4000
     """
     from spsl_cli.bench.measure import builtin, measure  # noqa: PLC0415 not needed by other commands
-    from spsl_cli.bench.runner import COLUMNS, bench_json, bench_rows  # noqa: PLC0415
+    from spsl_cli.bench.runner import COLUMNS, bench_json, bench_rows, bench_size  # noqa: PLC0415
 
     if settings.origin["max_new_tokens"] == "default":
         settings = replace(settings, max_new_tokens=DEFAULT_NEW_TOKENS)
@@ -45,18 +48,20 @@ def bench(
         raise UsageError("bench measures speculation", hint="leave --no-speculation out")
     if settings.temperature > 0:
         raise UsageError("bench measures greedy decoding", hint="leave --temperature at 0")
+    if paths and batch > 1:
+        raise UsageError("a batch is made of parts of the built-in text", hint="leave PATH or --batch out")
     streams = Streams.detect(plain=plain)
     with make_reporter(streams, quiet=quiet, plain=plain) as reporter:
         session = Session(settings, reporter)
-        collection = session.read(paths, standard_input(), password) if paths else builtin(session, context)
-        result, model = measure(session, collection, repeats, session.report)
+        collections = [session.read(paths, standard_input(), password)] if paths else builtin(session, context, batch)
+        result, model = measure(session, collections, repeats, session.report)
+    collection = collections[0]
     if as_json:
         write_json(streams, bench_json(result, asdict(model), collection))
         leave_with_skips(collection)
         return
     title = (
-        f"{model.id}, {model.device} {model.dtype}: {result.prompt_tokens:,} prompt tokens, {result.new_tokens} new, "
-        f"median (least-greatest) of {result.repeats}"
+        f"{model.id}, {model.device} {model.dtype}: {bench_size(result)}, median (least-greatest) of {result.repeats}"
     )
     render_table(streams, title, COLUMNS, list(bench_rows(result)))
     leave_with_skips(collection)

@@ -52,6 +52,10 @@ SETTINGS_OPTIONS: dict[str, Any] = {
         str | None,
         typer.Option("--controller", help="entropy, or fixed (with --k N)."),
     ],
+    "index": Annotated[
+        str | None,
+        typer.Option("--index", metavar="NAME", help="How drafts choose what they read: sparsespec-l, snapkv, ..."),
+    ],
 }
 
 Paths = Annotated[

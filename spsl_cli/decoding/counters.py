@@ -56,6 +56,7 @@ class Counters:
             enabled=speculates,
             controller=self.config.controller_name if speculates else "none",
             budget=self.config.budget,
+            index=self.config.index,
             new_tokens=self.new_tokens,
             rounds=sum(self.k_histogram.values()),
             drafted=self.drafted,

@@ -72,6 +72,20 @@ def test_bench_on_the_built_in_text_without_comparison(model):
     assert "hf-eager" not in table
 
 
+def test_bench_of_a_batch_with_another_index(model):
+    options = ("--model", model, "--max-new-tokens", 12, "--repeats", 1, "--k", 3, "--index", "snapkv", "--json")
+    content = json.loads(spsl("bench", "--context", 300, "--batch", 3, "--compare-ar", *options).stdout)
+    assert content["batch"] == 3
+    assert content["prompt_tokens"] > 900
+    assert content["new_tokens"] == 36
+    ours, plain, eager = content["systems"]
+    assert [ours["name"], plain["name"], eager["name"]] == ["snapkv", "ar", "hf-eager"]
+    assert ours["identical"]
+    assert eager["identical"]
+    assert ours["speculation"]["index"] == "snapkv"
+    assert ours["speculation"]["drafted"] > 0
+
+
 @pytest.mark.parametrize("command", [(), ("ask",), ("summarize",), ("read",), ("bench",)])
 def test_help(command):
     result = spsl_process(*command, "--help")
@@ -97,6 +111,8 @@ def test_wrong_calls():
 def test_bench_says_what_it_cannot_do_and_names_skips(model, note, tmp_path):
     check_failed(spsl("bench", note, "--model", model, "--no-speculation"), 2, "--no-speculation")
     check_failed(spsl("bench", note, "--model", model, "--temperature", "1"), 2, "temperature")
+    check_failed(spsl("bench", note, "--model", model, "--batch", "2"), 2, "batch")
+    check_failed(spsl("bench", "--model", model, "--index", "best"), 2, "index")
     options = ("--model", model, "--max-new-tokens", 1, "--repeats", 1, "--compare-ar", "--json")
     result = spsl("bench", note, tmp_path / "none.txt", *options)
     assert result.returncode == 7
