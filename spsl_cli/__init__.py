@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from spsl_cli.decoding.hf_generate import hf_generate
     from spsl_cli.errors import UnsupportedModelError
     from spsl_cli.events import Done, Draft, Prefill, SpeculationStats, TokenKind, Tokens, Verify
+    from spsl_cli.prompting.stopping import StopStrings
 
 __version__ = "0.1.0"
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "SamplingConfig",
     "SparseSpecDecoder",
     "SpeculationStats",
+    "StopStrings",
     "TokenKind",
     "Tokens",
     "UnsupportedModelError",
@@ -38,6 +40,7 @@ _HOMES = {
     "DecodeResult": "spsl_cli.decoding.decoder",
     "SparseSpecDecoder": "spsl_cli.decoding.decoder",
     "hf_generate": "spsl_cli.decoding.hf_generate",
+    "StopStrings": "spsl_cli.prompting.stopping",
     "UnsupportedModelError": "spsl_cli.errors",
     **dict.fromkeys(
         ("Done", "Draft", "Prefill", "SpeculationStats", "TokenKind", "Tokens", "Verify"), "spsl_cli.events"

@@ -28,13 +28,22 @@ def unpack(packed: torch.Tensor, rows: int) -> torch.Tensor:
 
 
 def band_mask(
-    rows: int, keys: int, window: int | None, groups: int, dtype: torch.dtype, device: torch.device
+    rows: int,
+    keys: int,
+    window: int | None,
+    groups: int,
+    dtype: torch.dtype,
+    device: torch.device,
+    *,
+    beyond: int = 0,
 ) -> torch.Tensor:
     """[G*q, n] additive mask for packed queries that are the last `rows` of `keys` positions: 0 or -inf.
 
-    A query sees itself and what is before it; with a `window`, that many positions, itself counted.
+    A query sees itself and what is before it; with a `window`, that many positions, itself counted. `beyond`: of the
+    keys so many stand behind the queries, and none sees them.
     """
-    behind = torch.arange(keys - rows, keys, device=device)[:, None] - torch.arange(keys, device=device)  # [q, n]
+    end = keys - beyond
+    behind = torch.arange(end - rows, end, device=device)[:, None] - torch.arange(keys, device=device)  # [q, n]
     hidden = behind < 0
     if window is not None:
         hidden |= behind >= window

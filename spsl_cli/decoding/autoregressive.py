@@ -25,7 +25,7 @@ class PlainLoop(DecodingLoop):
         start = self._now()
         inputs = torch.tensor([[row.pending] for row in rows], device=self.target.device)
         sequences = tuple(row.sequence for row in rows)
-        logits = self.target.dense_forward(self.cache, inputs, sequences, fill=self.fill)
+        logits = self.target.dense_forward(self.cache, inputs, sequences, strict=self.config.strict)
         for row, behind in zip(rows, logits, strict=True):
             row.take([row.chooser.choose(behind[-1]).token])
             self.cache.commit(row.sequence, 1, self.config.window)

@@ -11,6 +11,9 @@ K_MAX = 16
 STRICT_ROWS = K_MAX + 1
 """Rows of every forward behind the prompt in strict mode: room for the longest draft and its pending token."""
 
+STRICT_BLOCK = 64
+"""Keys that attention reads together in strict mode; with blocks of 16 the rounding was seen to stay the same."""
+
 Index = Literal["sparsespec-l", "per-query-head", "vegas", "pillar", "snapkv", "streaming"]
 INDEXES: tuple[str, ...] = get_args(Index)
 
@@ -59,8 +62,8 @@ class DecodeConfig:
     index: which positions a draft reads: "sparsespec-l" or another published design, see `spsl_cli.decoding.policies`.
     importance: "window" sums the mass of exactly the last W queries; "decayed" forgets 1/W of the sum with every query.
     speculation: False is plain autoregressive decoding on the same buffers.
-    strict: every forward behind the prompt runs `STRICT_ROWS` rows, so that the rounding of 16-bit types does not
-    depend on how many tokens were drafted; slower.
+    strict: every forward behind the prompt has the same shape, `STRICT_ROWS` rows, so that rounding does not depend on
+    what was drafted, nor on other rows of a batch; slower. Meant for 16-bit types.
     prefill_chunk: prompt positions a forward; None chooses by device.
 
     Raises ValueError for a value outside its range.

@@ -46,7 +46,7 @@ class SpeculativeLoop(DecodingLoop):
         )
         keep = 0 if self.policy.counts in (Counted.NOTHING, Counted.PROMPT) else inputs.shape[1]
         sequences = tuple(row.sequence for row in rows)
-        logits = self.target.dense_forward(self.cache, inputs, sequences, keep=keep, fill=self.fill)
+        logits = self.target.dense_forward(self.cache, inputs, sequences, keep=keep, strict=self.config.strict)
 
         results = []
         for row, draft, behind in zip(rows, drafts, logits, strict=True):

@@ -26,6 +26,7 @@ class ForwardState:
     slots: in a draft, for each of them the slot of the sparse view that its token is written to.
     rows: tokens of each row; what a forward runs behind them only fills its shape.
     keep: how many of the last query rows are kept for the attention mass (0: none).
+    align: keys are read in whole blocks of so many, those out of sight masked (1: just what is seen).
     """
 
     mode: Mode = Mode.DENSE
@@ -34,17 +35,20 @@ class ForwardState:
     slots: tuple[int, ...] = ()
     rows: int = 0
     keep: int = 0
+    align: int = 1
     _masks: dict[tuple[int, ...], torch.Tensor] = field(default_factory=dict)
 
     def enter(self, other: ForwardState) -> None:
         """Become `other`: all layers hold one object, whose values change from forward to forward."""
         vars(self).update(vars(other))
 
-    def mask(self, rows: int, keys: int, window: int | None, groups: int, like: torch.Tensor) -> torch.Tensor:
+    def mask(
+        self, rows: int, keys: int, window: int | None, groups: int, like: torch.Tensor, beyond: int = 0
+    ) -> torch.Tensor:
         """`band_mask` in the type and on the device of `like`; layers of the same shape share one."""
-        shape = (rows, keys, window or 0, groups)
+        shape = (rows, keys, window or 0, groups, beyond)
         if shape not in self._masks:
-            self._masks[shape] = band_mask(rows, keys, window, groups, like.dtype, like.device)
+            self._masks[shape] = band_mask(rows, keys, window, groups, like.dtype, like.device, beyond=beyond)
         return self._masks[shape]
 
 

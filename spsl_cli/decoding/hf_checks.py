@@ -85,7 +85,7 @@ def padding_lengths(input_ids: torch.Tensor, mask: torch.Tensor | None, position
 
     Raises ValueError for masked tokens anywhere else, a row without a prompt, and positions that do not follow.
     """
-    if input_ids.dim() != 2 or mask is not None and mask.shape != input_ids.shape:  # noqa: PLR2004
+    if input_ids.dim() != 2 or (mask is not None and mask.shape != input_ids.shape):  # noqa: PLR2004
         shapes = f"{tuple(input_ids.shape)}, {None if mask is None else tuple(mask.shape)}"
         raise ValueError(
             f"spsl_cli.hf_generate needs input_ids [B, T] and an attention_mask of that shape, got {shapes}"

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
-from contextlib import ExitStack
+from collections.abc import Sequence
 from copy import copy
 from functools import partial
 from typing import Any
@@ -16,8 +15,7 @@ from weakref import WeakKeyDictionary
 
 import torch
 from transformers import GenerationConfig, LogitsProcessorList, PreTrainedModel, StoppingCriteriaList
-from transformers.generation import GenerateDecoderOnlyOutput
-from transformers.generation.streamers import BaseStreamer
+from transformers.generation.utils import GenerateDecoderOnlyOutput
 
 from spsl_cli.decoding.chooser import Chooser
 from spsl_cli.decoding.config import DecodeConfig
@@ -26,7 +24,7 @@ from spsl_cli.decoding.hf_checks import check_inputs, check_options, padding_len
 from spsl_cli.decoding.hf_chooser import ProcessedGreedyChooser, ProcessedSamplingChooser, ProcessedScores
 from spsl_cli.decoding.hf_processors import Processor, RowProcessors, check_processors
 from spsl_cli.decoding.hf_stopping import Endings
-from spsl_cli.decoding.hf_stream import TokenFeed, arguments_of_generate
+from spsl_cli.decoding.hf_stream import Streamer, TokenFeed, arguments_of_generate, streaming
 from spsl_cli.decoding.row import RowRequest
 from spsl_cli.decoding.sampling import SeededDice
 
@@ -42,14 +40,14 @@ def hf_generate(
     generation_config: GenerationConfig,
     *,
     decode_config: DecodeConfig | None = None,
-    streamer: BaseStreamer | None = None,
+    streamer: Streamer | None = None,
     **model_kwargs: Any,
 ) -> torch.Tensor | GenerateDecoderOnlyOutput:
     """What `generate` calls when it is given this function as `custom_generate`; not to be called directly.
 
     decode_config: how to draft; give it to `generate`. The decoder's default if not given.
-    streamer: taken from `generate`, which does not hand it on. Where a function of your own stands between the two, give
-    it here (`functools.partial`); the prompt is then put into it as well.
+    streamer: taken from `generate`, which does not hand it on. Where a function of your own stands between the two,
+    give it here (`functools.partial`); the prompt is then put into it as well.
 
     Returns LongTensor [B, T + longest new], padded on the right; with `return_dict_in_generate` a
     GenerateDecoderOnlyOutput of `sequences` alone. Greedy tokens are those of `generate`, drawn ones have its
@@ -61,66 +59,52 @@ def hf_generate(
     frame = inspect.currentframe()
     arguments = arguments_of_generate(frame.f_back if frame else None)
     del frame  # a function that holds its own frame is a cycle
-    own = arguments.get("streamer")
-    streamers: list[BaseStreamer] = [] if own is None else [own]
-    with ExitStack() as ending:
-        for told in streamers:
-            ending.callback(told.end)
-        if streamer is not None and streamer is not own:
-            ending.callback(streamer.end)
-            streamer.put(input_ids.cpu())
-            streamers.append(streamer)
+    with streaming(arguments.get("streamer"), streamer, input_ids) as streamers:
         check_options(generation_config, arguments)
         check_inputs(model, model_kwargs)
         check_processors(logits_processor)
         padding = padding_lengths(input_ids, model_kwargs.get("attention_mask"), model_kwargs.get("position_ids"))
         endings = Endings(stopping_criteria)
-        fill = _padding_token(generation_config, len(input_ids), endings)
-        requests = _requests(input_ids, padding, logits_processor, endings, bool(generation_config.do_sample))
+        fill = _fill_token(generation_config, len(input_ids), endings)
+        requests = _requests(input_ids, padding, logits_processor, endings, sample=bool(generation_config.do_sample))
         run = _decoder_for(model).prepare_requests(requests, decode_config)
-        feed = TokenFeed(streamers, len(requests), fill)
         for _ in run.prefill():
             pass
+        feed = TokenFeed(streamers, len(requests), fill)
         for event in run.decode():
             feed.tell(event)
-        sequences = _joined(input_ids, [output.token_ids for output in run.outputs], fill)
+    sequences = _joined(input_ids, [output.token_ids for output in run.outputs], fill)
     if generation_config.return_dict_in_generate:
-        return GenerateDecoderOnlyOutput(sequences=sequences)
+        return GenerateDecoderOnlyOutput(sequences=sequences)  # type: ignore[arg-type] it asks for a LongTensor
     return sequences
 
 
 def _requests(
-    input_ids: torch.Tensor, padding: list[int], processors: Iterable[Processor], endings: Endings, sample: bool
+    input_ids: torch.Tensor, padding: list[int], processors: Sequence[Processor], endings: Endings, *, sample: bool
 ) -> list[RowRequest]:
     """A request for each row. Drawing the seeds moves torch's global generator on, as drawing tokens would."""
-    rows, processors = len(input_ids), list(processors)
-    seeds = torch.randint(2**62, (rows,)).tolist() if sample else [None] * rows
+    rows = len(input_ids)
+    seeds = torch.randint(2**62, (rows,)).tolist() if sample else []
 
     def chooser(row: int) -> Chooser:
-        padding_ids = input_ids[row, : padding[row]]
-        scores = ProcessedScores(padding_ids, RowProcessors(processors, row, rows), endings.eos, endings.max_length)
-        seed = seeds[row]
-        return ProcessedGreedyChooser(scores) if seed is None else ProcessedSamplingChooser(scores, SeededDice(seed))
+        own = RowProcessors(processors, row, rows)
+        scores = ProcessedScores(input_ids[row, : padding[row]], own, endings.eos, endings.max_length)
+        return ProcessedSamplingChooser(scores, SeededDice(seeds[row])) if sample else ProcessedGreedyChooser(scores)
 
-    return [
-        RowRequest(
-            input_ids[row, padding[row] :].tolist(),
-            partial(chooser, row),
-            partial(endings.output, input_ids[row], row, rows),
-            greedy=not sample,
-        )
-        for row in range(rows)
-    ]
+    def request(row: int) -> RowRequest:
+        output = partial(endings.output, input_ids[row], row, rows)
+        return RowRequest(input_ids[row, padding[row] :].tolist(), partial(chooser, row), output, greedy=not sample)
+
+    return [request(row) for row in range(rows)]
 
 
 def _decoder_for(model: PreTrainedModel) -> SparseSpecDecoder:
     """The decoder of this model; made once, as its probe takes several forwards, and anew when the model has moved."""
     kept = _KEPT.get(model)
-    weight = model.get_input_embeddings().weight
+    weight: torch.Tensor = model.get_input_embeddings().weight  # type: ignore[assignment]
     now = (weight.device, weight.shape[0], model.dtype)
     if kept is None or now != (kept.target.device, kept.target.vocabulary, kept.target.dtype):
         kept = SparseSpecDecoder(model)
-        kept.target = copy(kept.target)
         del kept.target.model
         _KEPT[model] = kept
     decoder = copy(kept)
@@ -129,9 +113,9 @@ def _decoder_for(model: PreTrainedModel) -> SparseSpecDecoder:
     return decoder
 
 
-def _padding_token(generation_config: GenerationConfig, rows: int, endings: Endings) -> int:
+def _fill_token(generation_config: GenerationConfig, rows: int, endings: Endings) -> int:
     """What stands behind rows that ended before the longest. ValueError where there may be such rows and no token."""
-    token = getattr(generation_config, "_pad_token_tensor", None)
+    token: torch.Tensor | None = getattr(generation_config, "_pad_token_tensor", None)
     if token is not None:
         return int(token)
     if rows > 1 and not endings.only_length:
@@ -140,6 +124,7 @@ def _padding_token(generation_config: GenerationConfig, rows: int, endings: Endi
 
 
 def _joined(input_ids: torch.Tensor, outputs: list[list[int]], fill: int) -> torch.Tensor:
+    """[B, T + longest]: the outputs behind the inputs."""
     longest = max(map(len, outputs))
     new = [token_ids + [fill] * (longest - len(token_ids)) for token_ids in outputs]
     return torch.cat((input_ids, input_ids.new_tensor(new)), dim=1)

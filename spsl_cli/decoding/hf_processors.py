@@ -48,7 +48,7 @@ def check_processors(processors: Iterable[Processor]) -> None:
     """Raise ValueError for a processor that is known not to be a function of its arguments."""
     for processor in processors:
         if isinstance(processor, _NOT_A_FUNCTION):
-            raise ValueError(
+            raise ValueError(  # noqa: TRY004 the option that asks for it is refused
                 f"spsl_cli.hf_generate cannot apply {type(processor).__name__}, which keeps state between calls or "
                 "mixes the rows of a batch: leave out the option that asks for it, or drop custom_generate"
             )

@@ -25,10 +25,14 @@ from spsl_cli.errors import UnsupportedModelError
 
 @dataclass(frozen=True)
 class LayerSizes:
-    """What a layer allocates for the dense rows: sequences, and positions of each."""
+    """What a layer allocates for the dense rows: sequences, and positions of each.
+
+    `zeroed`: rows not written yet are read, under a mask, so they must hold numbers.
+    """
 
     sequences: int
     capacity: int
+    zeroed: bool = False
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,9 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         self._dense = Rows(
             key_states.new_empty(*shape, key_size), value_states.new_empty(*shape, value_states.shape[-1])
         )
+        if self.sizes.zeroed:
+            for store in self._dense:
+                store.zero_()
         self.is_initialized = True
 
     def prepare_drafting(self, sizes: DraftSizes) -> None:
@@ -155,14 +162,21 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         """Whether the forward under way runs over the sparse view of this layer."""
         return self.state.mode is Mode.DRAFT and self.attention_window is None
 
-    def visible(self, i: int, rows: int) -> Rows:
-        """Keys and values [H, n, D] that the `rows` queries of row i of the forward under way attend to."""
-        sequence, start = self.state.sequences[i], self.state.starts[i]
+    def visible(self, i: int, rows: int) -> tuple[Rows, int]:
+        """Keys and values [H, n, D] for the `rows` queries of row i of the forward under way.
+
+        And how many of them stand behind the queries, where only whole blocks are read.
+        """
+        state = self.state
+        sequence, start = state.sequences[i], state.starts[i]
         if self.reads_view:
-            end = self.state.slots[i] + rows
-            return Rows(*(store[sequence, :end].transpose(0, 1) for store in self.sparse))
+            end = state.slots[i] + rows
+            return Rows(*(store[sequence, :end].transpose(0, 1) for store in self.sparse)), 0
         first = 0 if self.attention_window is None else max(0, start + 1 - self.attention_window)
-        return Rows(*(store[sequence, :, first : start + rows] for store in self.dense))
+        end = start + rows
+        beyond = -end % state.align
+        block = slice(first - first % state.align, end + beyond)
+        return Rows(*(store[sequence, :, block] for store in self.dense)), beyond
 
     def gather(self, sequence: int, positions: torch.Tensor) -> None:
         """Fill the sparse view with the dense rows at `positions` [H, n] (Eq. 5), H as in the view."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 
-from spsl_cli.decoding.config import STRICT_ROWS, DecodeConfig
+from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.costs import StepCosts, clock
 from spsl_cli.decoding.kv_cache import DecoderCache
 from spsl_cli.decoding.row import Row
@@ -19,7 +19,6 @@ class DecodingLoop(ABC):
     def __init__(self, target: TargetModel, cache: DecoderCache, rows: Sequence[Row], config: DecodeConfig) -> None:
         self.target, self.cache, self.rows, self.config = target, cache, rows, config
         self.costs = StepCosts()
-        self.fill = STRICT_ROWS if config.strict else 0
         self._now = clock(target.device)
 
     @property

@@ -9,7 +9,7 @@ kinds do not:
 - "dynamic" (NTK) changes its frequencies with every position past the limit: a verify of several rows would turn them
   all like its last one.
 
-Learned position embeddings simply end.
+Tables of positions, learned or computed once, simply end.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ from spsl_cli.errors import UnsupportedModelError
 def check_positions(config: PreTrainedConfig, prompts: Sequence[int], ends: Sequence[int]) -> None:
     """Raise UnsupportedModelError if prompts of these lengths, decoded together up to these ends, are not exact."""
     for kind, limit in _limits(config):
-        beyond = kind == "longrope" and min(prompts) > limit
-        if max(ends) > limit and not beyond:
-            raise UnsupportedModelError(
-                f"{config.model_type} with {kind} positions is exact up to {limit} of them, but prompt and output need "
-                f"{max(ends)}",
-                hint=f"shorten prompt and output to {limit} tokens together",
-            )
+        if max(ends) <= limit or (kind == "longrope" and min(prompts) > limit):
+            continue
+        hint = f"shorten prompt and output to {limit} tokens together"
+        if kind == "longrope" and max(prompts) > limit:
+            hint = f"decode prompts of more than {limit} tokens apart from the others"
+        raise UnsupportedModelError(
+            f"{config.model_type} with {kind} positions is exact up to {limit} of them, but prompt and output need "
+            f"{max(ends)}",
+            hint=hint,
+        )
 
 
 def prefill_in_one(config: PreTrainedConfig, prompt: int) -> bool:
@@ -39,13 +42,18 @@ def prefill_in_one(config: PreTrainedConfig, prompt: int) -> bool:
     return any(kind == "longrope" and prompt > limit for kind, limit in _limits(config))
 
 
+def exact_positions(config: PreTrainedConfig) -> int | None:
+    """How many positions can be followed whatever the chunks they come in; None for any number."""
+    return min((limit for _, limit in _limits(config)), default=None)
+
+
 def _limits(config: PreTrainedConfig) -> list[tuple[str, int]]:
     """Every way of telling positions that depends on how many there are, and up to where it does not."""
     text = config.get_text_config(decoder=True)
     parameters: dict[str, Any] = getattr(text, "rope_parameters", None) or {}
     if not parameters:
-        learned = getattr(text, "max_position_embeddings", None)
-        return [("learned", int(learned))] if learned else []
+        table = getattr(text, "max_position_embeddings", None)
+        return [("tabulated", int(table))] if table else []
     sets = [parameters] if "rope_type" in parameters else [part for part in parameters.values() if part]
     limits = []
     for part in sets:

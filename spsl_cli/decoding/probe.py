@@ -1,14 +1,15 @@
 """Does this model, run on our cache and attention, compute what it computes by itself? A short forward tells.
 
-A configuration alone does not settle it: a model may have layers that keep state elsewhere, or attention that scales,
-caps or masks in its own way.
+A configuration alone does not settle it: a model may have layers that keep state elsewhere, attention that scales,
+caps or masks in its own way, a window that its configuration does not tell, or positions that it counts itself.
 """
 
 from __future__ import annotations
 
 import torch
 
-from spsl_cli.decoding.kv_cache import LayerSizes
+from spsl_cli.decoding.kv_cache import DecoderCache, LayerSizes
+from spsl_cli.decoding.positions import exact_positions
 from spsl_cli.decoding.target import FEW_ROWS, TargetModel
 from spsl_cli.errors import UnsupportedModelError
 
@@ -16,32 +17,84 @@ TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}
 LOOSE_TOLERANCE = 0.1
 """Largest difference of logits, as a share of their largest magnitude; the loose one is for 16 bit."""
 
+LONGEST_WINDOW = 512
+"""A sliding window up to this many positions is looked past; over a longer one the probe would cost too much."""
+
+PREFILL, VERIFY = FEW_ROWS + 3, 5
+COMPARED = PREFILL + VERIFY + 1
+BEHIND = 3
+"""By how many positions the second row of the probe's batch is behind the first."""
+
 
 def check_exact(target: TargetModel) -> None:
-    """Compare logits over a prefill chunk, a verify and a plain step with the model's own forward.
+    """Compare logits of a prefill chunk, a verify and a plain step of two rows with the model's own forward.
 
-    Raises UnsupportedModelError, with what differed.
+    Models with a window of at most `LONGEST_WINDOW` positions get a prefill chunk of that length first, so that all
+    three look past it. Raises UnsupportedModelError, with what differed.
     """
     name = type(target.model).__name__
-    parts = (FEW_ROWS + 3, 5, 1)
-    total = sum(parts)
-    token_ids = (torch.arange(total, device=target.device) * 7919 + 11)[None] % target.vocabulary
+    before = _window_to_fill(target)
+    token_ids = (torch.arange(before + COMPARED, device=target.device) * 7919 + 11)[None] % target.vocabulary
     with torch.inference_mode():
-        expected = target.model(input_ids=token_ids, use_cache=False).logits[0].float()
-    cache = target.allocate(LayerSizes(1, total))
-    logits, begin = [], 0
-    for size in parts:
-        part = token_ids[:, begin : begin + size]
-        logits.append(target.dense_forward(cache, part, (0,))[0].float())
-        cache.commit(0, size, 1)
-        begin += size
-    unused = [i for i, layer in enumerate(cache.layers) if not layer.is_initialized]
-    if unused:
-        raise UnsupportedModelError(f"{name}: layers {unused[:8]} do not attend through the cache")
-    difference = (torch.cat(logits) - expected).abs().max() / expected.abs().max().clamp_min(1e-6)
+        expected = target.model(input_ids=token_ids, use_cache=False, logits_to_keep=COMPARED).logits[0, -COMPARED:]
+    try:
+        actual, positions = _run(target, token_ids[0], before)
+    except torch.OutOfMemoryError:
+        raise
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise UnsupportedModelError(f"{name} does not run on the decoder's cache ({error})") from error
+    expected = expected.float()
+    difference = (actual - expected[positions - before]).abs().max() / expected.abs().max().clamp_min(1e-6)
     tolerance = TOLERANCE.get(target.dtype, LOOSE_TOLERANCE)
     if not difference <= tolerance:
         raise UnsupportedModelError(
             f"{name}: logits on the decoder's attention differ from the model's own by {float(difference):.1e} "
             f"of their magnitude (at most {tolerance:g} is rounding)"
         )
+
+
+def _window_to_fill(target: TargetModel) -> int:
+    """The smallest attention window, 0 if there is none or if it is too long to be looked past."""
+    window = min((window for window in target.windows if window is not None), default=0)
+    limit = exact_positions(target.model.config)
+    reachable = limit is None or window + COMPARED <= limit
+    return window if window <= LONGEST_WINDOW and reachable else 0
+
+
+def _run(target: TargetModel, token_ids: torch.Tensor, before: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Run `token_ids` [T] as a decoding would, the first `before` for the cache alone.
+
+    Returns logits [n, V] in float32 and the positions [n] that they stand at.
+    """
+    cache = target.allocate(LayerSizes(2, len(token_ids)))
+    logits, positions = [], []
+
+    def forward(rows: int, *sequences: int) -> None:
+        asked = torch.stack([torch.arange(rows) + cache.lengths[sequence] for sequence in sequences])
+        logits.append(target.dense_forward(cache, token_ids[asked], sequences).flatten(0, 1).float())
+        positions.append(asked.flatten())
+        for sequence in sequences:
+            cache.commit(sequence, rows, 1)
+
+    if before:
+        target.dense_forward(cache, token_ids[None, :before], (0,), logits=1)
+        cache.commit(0, before, 1)
+    forward(PREFILL, 0)
+    unused = [i for i, layer in enumerate(cache.layers) if not layer.is_initialized]
+    if unused:
+        raise UnsupportedModelError(
+            f"{type(target.model).__name__}: layers {unused[:8]} do not attend through the cache"
+        )
+    _copy_first_row(cache)
+    forward(VERIFY, 0, 1)
+    forward(1, 0, 1)
+    return torch.cat(logits), torch.cat(positions)
+
+
+def _copy_first_row(cache: DecoderCache) -> None:
+    """Give the second sequence what the first one holds, but for the last `BEHIND` positions."""
+    with torch.inference_mode():
+        for layer in cache.layers:
+            for rows in layer.dense:
+                rows[1] = rows[0]
+    cache.commit(1, cache.lengths[0] - BEHIND, 1)

@@ -13,7 +13,7 @@ from dataclasses import replace
 import torch
 
 from spsl_cli.decoding.autoregressive import PlainLoop
-from spsl_cli.decoding.config import K_MAX, STRICT_ROWS, DecodeConfig
+from spsl_cli.decoding.config import K_MAX, STRICT_BLOCK, STRICT_ROWS, DecodeConfig
 from spsl_cli.decoding.costs import clock
 from spsl_cli.decoding.counters import Counters
 from spsl_cli.decoding.engine import SpeculativeLoop
@@ -25,6 +25,7 @@ from spsl_cli.decoding.policies import make_policy
 from spsl_cli.decoding.positions import check_positions, prefill_in_one
 from spsl_cli.decoding.row import Row, RowRequest
 from spsl_cli.decoding.sparse_index import Budget
+from spsl_cli.decoding.strict import check_strict
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.events import Event, Prefill, SpeculationStats, TokenKind, Tokens
 
@@ -35,7 +36,7 @@ class DecodingRun:
     """Prompts with room for their outputs behind them, decoded together as the rows of a batch; often it is one.
 
     Raises ValueError for an empty prompt or an id outside the vocabulary, UnsupportedModelError for positions where
-    the model's rotary embedding cannot be followed exactly.
+    the model's rotary embedding cannot be followed exactly, and where strict mode does not hold.
     """
 
     def __init__(self, target: TargetModel, requests: Sequence[RowRequest], config: DecodeConfig) -> None:
@@ -52,10 +53,12 @@ class DecodingRun:
                 raise ValueError(f"the prompt has a token id outside 0..{target.vocabulary - 1}")
             ends.append(len(ids) + output.max_new_tokens)
         check_positions(target.model.config, [len(request.prompt_ids) for request in requests], ends)
-        # Rows that are run to fill a shape: beside longer drafts of other rows, or in strict mode.
-        self._beyond = max(K_MAX if len(requests) > 1 else 0, STRICT_ROWS - 1)
-        self.capacity = max(ends) + self._beyond
-        self.cache = target.allocate(LayerSizes(len(requests), self.capacity), ends)
+        if config.strict:
+            check_strict(target)
+        # Rows that are run to fill a shape, beside longer drafts of other rows or in strict mode, need room too.
+        room = max(ends) + STRICT_ROWS
+        self.capacity = room + -room % STRICT_BLOCK
+        self.cache = target.allocate(LayerSizes(len(requests), self.capacity, zeroed=config.strict), ends)
         self.prefill_s = 0.0
         self.rows: list[Row] = []
         self.loop: DecodingLoop | None = None
@@ -123,7 +126,8 @@ class DecodingRun:
         """Decode from the prompts on: `Tokens`, with `Draft` and `Verify` in speculative rounds, and `Done` for each.
 
         `config` may be another than the run's own, if its window is not larger: ValueError otherwise, and for
-        speculation in a run prepared without. RuntimeError before the prefill, or after a decoding not rewound.
+        speculation or strict mode in a run prepared without. RuntimeError before the prefill, or after a decoding not
+        rewound.
         """
         config = config or self.config
         config = config if speculation is None else replace(config, speculation=speculation)
@@ -131,6 +135,8 @@ class DecodingRun:
             raise RuntimeError("decode needs the prefill first")
         if self.output.token_ids:
             raise RuntimeError("this run was decoded already: rewind it first")
+        if config.strict and not self.config.strict:
+            raise ValueError("the run was prepared without strict mode")
         if config.speculation and not (self.config.speculation and config.window <= self.config.window):
             raise ValueError("the run was prepared for a smaller window, or for no speculation")
         if config.speculation:

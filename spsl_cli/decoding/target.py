@@ -16,6 +16,7 @@ from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import get_layer_types_and_kwargs
 
 from spsl_cli.decoding.attention import attend_chunk, attend_few, attend_windowed_chunk, with_sinks
+from spsl_cli.decoding.config import STRICT_BLOCK, STRICT_ROWS
 from spsl_cli.decoding.forward_state import ForwardState, Mode, PendingQueries
 from spsl_cli.decoding.kv_cache import DecoderCache, LayerCache, LayerSizes
 from spsl_cli.errors import UnsupportedModelError
@@ -65,11 +66,12 @@ def spsl_attention(
 
 def _attend(query: torch.Tensor, layer: LayerCache, i: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Attention of row i of the forward under way, query [Hq, q, D], by the function that suits its shape."""
-    (keys, values), rows = layer.visible(i, query.shape[1]), query.shape[1]
+    rows = query.shape[1]
+    (keys, values), beyond = layer.visible(i, rows)
     scale, cap, window = layer.scaling, layer.softcap, layer.attention_window
     if rows <= FEW_ROWS:
         groups = query.shape[0] // keys.shape[0]
-        mask = layer.state.mask(rows, keys.shape[1], window, groups, query) if rows > 1 else None
+        mask = layer.state.mask(rows, keys.shape[1], window, groups, query, beyond) if rows > 1 else None
         return attend_few(query, keys, values, scale, mask, cap)
     if window is None or keys.shape[1] <= window:
         return attend_chunk(query, keys, values, scale, cap)
@@ -88,6 +90,7 @@ class TargetModel:
         self.windows = attention_windows(model.config)
         self.layer_count = len(self.windows)
         embedding: torch.Tensor = model.get_input_embeddings().weight  # type: ignore[assignment]
+        self.strict_checked = False
         self.vocabulary = embedding.shape[0]
         self.device = embedding.device
         self.dtype: torch.dtype = model.dtype
@@ -127,21 +130,37 @@ class TargetModel:
         *,
         keep: int = 0,
         logits: int = 0,
-        fill: int = 0,
+        strict: bool = False,
     ) -> torch.Tensor:
         """Run token_ids [R, q] at the positions behind each sequence's committed ones, over the whole cache.
 
         `keep`: of how many last rows the queries are kept for the attention mass. `logits`: of how many last rows the
-        logits are wanted (0: all). `fill`: run at least so many rows, the last token again and again, so that the shape
-        is always the same. Returns logits [R, that many, V]. Nothing is committed.
+        logits are wanted (0: all). `strict`: see `_strict_forward`. Returns logits [R, that many, V]. Nothing is
+        committed.
         """
+        if strict:
+            return self._strict_forward(cache, token_ids, sequences, keep)
         rows = token_ids.shape[1]
         starts = tuple(cache.lengths[sequence] for sequence in sequences)
         cache.state.enter(ForwardState(Mode.DENSE, tuple(sequences), starts, rows=rows, keep=keep))
-        if rows < fill:
-            token_ids = torch.cat((token_ids, token_ids[:, -1:].expand(-1, fill - rows)), 1)
-            return self._run(cache, token_ids, 0)[:, rows - logits if logits else 0 : rows]
         return self._run(cache, token_ids, logits)
+
+    def _strict_forward(
+        self, cache: DecoderCache, token_ids: torch.Tensor, sequences: Sequence[int], keep: int
+    ) -> torch.Tensor:
+        """The same with every shape fixed, so that what comes out for a token does not depend on its neighbours.
+
+        One sequence after the other, always `STRICT_ROWS` rows (the last token again and again), keys in whole blocks.
+        """
+        rows, outputs = token_ids.shape[1], []
+        token_ids = torch.cat((token_ids, token_ids[:, -1:].expand(-1, STRICT_ROWS - rows)), 1)
+        for sequence, ids in zip(sequences, token_ids, strict=True):
+            state = ForwardState(
+                Mode.DENSE, (sequence,), (cache.lengths[sequence],), rows=rows, keep=keep, align=STRICT_BLOCK
+            )
+            cache.state.enter(state)
+            outputs.append(self._run(cache, ids[None], 0)[:, :rows])
+        return torch.cat(outputs)
 
     def draft_forward(
         self, cache: DecoderCache, token_ids: torch.Tensor, sequences: Sequence[int], depth: int

@@ -1,6 +1,8 @@
 """Can the decoder run this kind of model exactly? Decided from the configuration alone, without weights or a forward.
 
-Necessary, not sufficient: whoever decodes also probes the loaded model. transformers is imported inside functions.
+Full and sliding-window attention, attention sinks and soft-capped scores are run; everything else is refused with the
+reason. Necessary, not sufficient: whoever decodes also probes the loaded model. transformers is imported inside
+functions.
 """
 
 from __future__ import annotations
@@ -13,44 +15,45 @@ from spsl_cli.errors import UnsupportedModelError
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
-_SINKS = "attention sinks are not supported"
 _CONVOLUTIONS = "convolution layers are not supported"
+_CHOSEN_KEYS = "layers that choose the keys they attend to are not supported"
+_HYBRID = "hybrid layers (attention beside a recurrent state) are not supported"
+_UNREPLACEABLE = "its key-value cache gets no attention arguments, so it cannot be replaced"
 # What a configuration does not show; by `model_type`, as read in transformers' model code.
 _FAMILIES = {
-    "gpt_oss": _SINKS,
-    "granite_swa": _SINKS,
-    "granitemoe_swa": _SINKS,
-    "flint": _SINKS,
-    "hy_v4": _SINKS,
-    "mimo_v2_flash": _SINKS,
-    "deepseek_v4": _SINKS,
     "lfm2": _CONVOLUTIONS,
     "lfm2_moe": _CONVOLUTIONS,
     "diffllama": "differential attention (two attention maps a layer) is not supported",
     "doge": "its attention is computed by functions of its own",
-    "gpt_neox": "its key-value cache gets no attention arguments, so it cannot be replaced",
-    "ctrl": "its key-value cache gets no attention arguments, so it cannot be replaced",
+    "jetmoe": "its attention repeats the cached heads in an order of its own",
+    "moshi": "its configuration tells a sliding window that its attention does not have",
+    "gpt_neox": _UNREPLACEABLE,
+    "ctrl": _UNREPLACEABLE,
+    "dory": _UNREPLACEABLE,
 }
 _LAYERS = {
-    "sliding_attention": "sliding-window layers are not supported yet",
     "chunked_attention": "chunked attention is not supported",
     "linear_attention": "linear-attention or recurrent layers are not supported",
-    "hybrid": "hybrid layers (attention beside a recurrent state) are not supported",
-    "hybrid_sliding": "hybrid layers (attention beside a recurrent state) are not supported",
+    "hybrid": _HYBRID,
+    "hybrid_sliding": _HYBRID,
     "conv": _CONVOLUTIONS,
     "dummy": "layers without a key-value cache of their own are not supported",
+    "indexed_attention": _CHOSEN_KEYS,
+    "minimax_m3_sparse": _CHOSEN_KEYS,
+    "compressed_sparse_attention": "attention over compressed keys is not supported",
+    "heavily_compressed_attention": "attention over compressed keys is not supported",
 }
-# Carries no flag for transformers' attention interface, but goes through it (compared with the stock attention).
-_UNFLAGGED = {"stablelm"}
+# Carry no flag for transformers' attention interface, but go through it (compared with the stock attention).
+_UNFLAGGED = {"biogpt", "stablelm"}
 
 
 def check_supported(config: PreTrainedConfig) -> None:
-    """Raise `UnsupportedModelError` with the reason unless every layer is ordinary, causal, full attention."""
+    """Raise `UnsupportedModelError` with the reason unless every layer is causal attention, full or in a window."""
     reason = next(_reasons(config), None)
     if reason is not None:
         raise UnsupportedModelError(
             f"{config.model_type} models like this one are not supported: {reason}",
-            hint="use one whose layers are all full attention, such as Llama, Qwen3 or SmolLM2",
+            hint="use one whose layers are all ordinary causal attention, such as Llama, Qwen3, Gemma 3 or SmolLM2",
         )
 
 
@@ -73,22 +76,24 @@ def _reasons(config: PreTrainedConfig) -> Iterator[str]:
 def _attention_reasons(text: PreTrainedConfig) -> Iterator[str]:
     from transformers.cache_utils import get_layer_types_and_kwargs  # noqa: PLC0415
 
+    if getattr(text, "num_kv_shared_layers", None):
+        yield "layers that share their keys and values are not supported"
+    if getattr(text, "use_bidirectional_attention", None) in (True, "all"):
+        yield "its attention looks both ways"
     try:
         layers = list(text.per_layer_config)
-        kinds, _ = get_layer_types_and_kwargs(text)
+        kinds, options = get_layer_types_and_kwargs(text)
     except AttributeError:
         yield "its configuration does not tell its layers"
         return
     # Asked layer by layer: a heterogeneous configuration refuses to answer for all at once.
     if any(getattr(layer, "kv_lora_rank", None) for layer in layers):
         yield "multi-head latent attention (MLA) is not supported"
-    if getattr(text, "num_kv_shared_layers", None) or getattr(text, "kv_sharing_modes", None):
-        yield "layers that share their keys and values are not supported"
-    if any(getattr(layer, "attn_logit_softcapping", None) for layer in layers):
-        yield "soft-capped attention logits are not supported"
     for kind in kinds:
-        if kind != "full_attention":
+        if kind not in ("full_attention", "sliding_attention"):
             yield _LAYERS.get(kind, f"layers of the kind {kind} are not supported")
+    if any(option.get("sliding_window") for option in options) and not hasattr(type(text)(), "sliding_window"):
+        yield "its configuration tells a sliding window, which models of its kind do not have"
 
 
 def _class_reasons(config: PreTrainedConfig, text: PreTrainedConfig) -> Iterator[str]:

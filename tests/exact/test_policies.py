@@ -1,0 +1,341 @@
+"""Every index policy drafts for the same output, and each reads the positions that its published design names.
+
+What a policy chose is judged by the model's own eager attention: all it took must score at least as high as all it
+left, up to the rounding of the float16 rows that the importance keeps.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations
+
+import pytest
+import torch
+from torch.nn.functional import max_pool1d
+
+from spsl_cli.decoding import refresh as refresh_module
+from spsl_cli.decoding import target as target_module
+from spsl_cli.decoding.config import INDEXES, DecodeConfig
+from spsl_cli.decoding.decoder import SparseSpecDecoder
+from spsl_cli.decoding.policies import POLICIES
+from spsl_cli.decoding.sparse_index import Budget
+from tests.models import CONFIGS, generate, random_prompt, tiny_model
+
+NEW = 32
+PROMPT = 120
+BUDGET = 24
+QUERY_HEADS, KV_HEADS = 6, 2
+GROUPS = QUERY_HEADS // KV_HEADS
+ROUNDING = 1e-3
+"""Relative, of a score: a sum of rows of mass in float16, whose own is 2^-11."""
+FAMILY = dict(zip(INDEXES, [*CONFIGS, *CONFIGS], strict=True))
+per_index = pytest.mark.parametrize("index", INDEXES)
+
+model_of = cache(tiny_model)
+
+
+@cache
+def expected(family: str, length: int, new_tokens: int = NEW) -> list[int]:
+    """Tokens of Hugging Face's own `generate`."""
+    return generate(model_of(family), random_prompt(length), new_tokens)
+
+
+def decode(index, length, *, new_tokens=NEW, **options):
+    decoder = SparseSpecDecoder(model_of(FAMILY[index]), DecodeConfig(index=index, **options))
+    return decoder.decode(random_prompt(length), max_new_tokens=new_tokens)
+
+
+# ---- the output -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("importance", ["window", "decayed"])
+@pytest.mark.parametrize("k", [1, 4, 8, "auto"])
+@per_index
+def test_greedy_output_is_that_of_generate(index, k, importance):
+    result = decode(index, PROMPT, k=k, importance=importance)
+    assert result.token_ids == expected(FAMILY[index], PROMPT)
+    if k != "auto":  # its lengths hang on measured times
+        assert result.stats.drafted > 10
+        assert result.stats.accepted < result.stats.drafted  # some were wrong
+
+
+@pytest.mark.parametrize(("length", "budget"), [(60, 1), (60, 2), (60, 3), (20, 200), (20, 1.0), (1, 0.1), (1, 50)])
+@per_index
+def test_budgets_and_prompts_of_unusual_size(index, length, budget):
+    """Budgets too small for all groups, prompts shorter than the budget, a prompt of one token."""
+    result = decode(index, length, k=4, budget=budget)
+    assert result.token_ids == expected(FAMILY[index], length)
+    assert result.stats.drafted > 10
+
+
+@per_index
+def test_over_all_positions_a_draft_is_the_target_itself(index):
+    """Whatever the order of the positions, so the gathered rows are the right ones."""
+    stats = decode(index, PROMPT, k=5, budget=1.0).stats
+    assert stats.drafted > 10
+    assert stats.acceptance_rate == 1.0
+
+
+# ---- the cache --------------------------------------------------------------------------------------------------
+
+
+@per_index
+def test_dense_rows_are_exact_after_every_round(index):
+    model, prompt = model_of(FAMILY[index]), random_prompt(PROMPT)
+    run = SparseSpecDecoder(model, DecodeConfig(index=index, k=3, budget=0.1)).prepare(prompt, max_new_tokens=NEW)
+    list(run.prefill())
+    for _ in run.decode():
+        committed = prompt + run.output.token_ids[:-1]
+        length = run.cache.lengths[0]
+        assert length == len(committed)
+        fresh = model(input_ids=torch.tensor([committed]), use_cache=True).cache.layers
+        for layer, own in zip(run.cache.layers, fresh, strict=True):
+            torch.testing.assert_close(layer.dense.keys[0, :, :length], own.keys[0], rtol=0, atol=1e-5)
+            torch.testing.assert_close(layer.dense.values[0, :, :length], own.values[0], rtol=0, atol=1e-5)
+    assert run.stats().accepted < run.stats().drafted  # otherwise there was nothing to roll back
+
+
+@pytest.mark.parametrize("budget", [3, BUDGET, 0.1])
+@per_index
+def test_a_draft_reads_exactly_its_budget(index, budget, monkeypatch):
+    """Heads and rows of the keys in every attention call of every draft step."""
+    shapes = []
+    attend = target_module.attend_few
+
+    def counting(query, keys, values, *rest):
+        shapes.append((keys.shape[:2], values.shape[:2]))
+        return attend(query, keys, values, *rest)
+
+    monkeypatch.setattr(target_module, "attend_few", counting)
+    config = DecodeConfig(index=index, k=3, budget=budget)
+    run = SparseSpecDecoder(tiny_model(), config).prepare(random_prompt(200), max_new_tokens=16)
+    list(run.prefill())
+    draft_forward, steps = run.target.draft_forward, 0
+
+    def checked(cache, token_ids, sequences, depth):
+        nonlocal steps
+        shapes.clear()
+        logits = draft_forward(cache, token_ids, sequences, depth)
+        heads = QUERY_HEADS if index == "per-query-head" else KV_HEADS
+        read = (heads, Budget.resolve(config, cache.lengths[0]).total + depth + 1)
+        assert shapes == [(read, read)] * run.target.layer_count
+        steps += 1
+        return logits
+
+    monkeypatch.setattr(run.target, "draft_forward", checked)
+    list(run.decode())
+    assert steps == run.stats().drafted > 8
+
+
+# ---- what is selected -------------------------------------------------------------------------------------------
+
+
+class Recorded:
+    """What a policy was asked and what it chose, the tokens committed by then, and what the last dense forward ran."""
+
+    def __init__(self, index, monkeypatch, *, k=3, budget=BUDGET, new_tokens=16, model=None, importance="window"):
+        self.model, self.prompt = model or tiny_model(), random_prompt(PROMPT)
+        self.rounds: list[list[torch.Tensor]] = []  # for each, positions by layer
+        self.scores: list[list[torch.Tensor]] = []
+        self.committed: list[list[int]] = []
+        self.verified: list[tuple[list[int], int]] = []  # tokens as the last dense forward saw them; its rows
+        self.config = DecodeConfig(index=index, k=k, budget=budget, importance=importance)
+        self.run = SparseSpecDecoder(self.model, self.config).prepare(self.prompt, max_new_tokens=new_tokens)
+        select, dense_forward = POLICIES[index].select, self.run.target.dense_forward
+        last: tuple[list[int], int] = ([], 0)
+
+        def recording(policy, layer, sequence, scores):
+            positions = select(policy, layer, sequence, scores)
+            if layer == 0:
+                self.committed.append(self.tokens())
+                self.verified.append(last)
+                self.rounds.append([])
+                self.scores.append([])
+            self.rounds[-1].append(positions.clone())
+            self.scores[-1].append(scores.clone())
+            return positions
+
+        def noting(cache, token_ids, sequences, **options):
+            nonlocal last
+            last = self.tokens() + token_ids[0].tolist(), token_ids.shape[1]
+            return dense_forward(cache, token_ids, sequences, **options)
+
+        monkeypatch.setattr(POLICIES[index], "select", recording)
+        list(self.run.prefill())
+        monkeypatch.setattr(self.run.target, "dense_forward", noting)
+        for _ in self.run.decode():
+            pass
+        monkeypatch.undo()
+        assert len(self.rounds) > 3
+        for positions, committed in zip(self.rounds, self.committed, strict=True):
+            total = Budget.resolve(self.config, len(committed)).total
+            for layer in positions:
+                for head in layer.tolist():
+                    assert len(head) == len(set(head)) == total
+                    assert 0 <= min(head) <= max(head) < len(committed)
+
+    def tokens(self) -> list[int]:
+        return self.prompt + self.run.output.token_ids[:-1]
+
+    def attention(self, token_ids) -> list[torch.Tensor]:
+        """The model's own, [Hq, T, T] for each layer."""
+        self.model.set_attn_implementation("eager")
+        outputs = self.model(input_ids=torch.tensor([token_ids]), output_attentions=True, use_cache=False)
+        self.model.set_attn_implementation("sdpa")
+        return [weights[0] for weights in outputs.attentions]
+
+    def groups(self, number: int) -> tuple[int, int, int]:
+        """Sink, important, recent at this round."""
+        budget = Budget.resolve(self.config, len(self.committed[number]))
+        return budget.sink, budget.important, budget.recent
+
+
+def by_kv_head(weights: torch.Tensor) -> torch.Tensor:
+    """[Hq, w, n] -> [Hkv, n], summed over rows and the query heads of a KV head."""
+    return weights.sum(1).view(KV_HEADS, GROUPS, -1).sum(1)
+
+
+def check_top(scores: torch.Tensor, chosen: list[int], first: int, last: int) -> None:
+    """Between `first` and `last`, all chosen positions score at least what all others do."""
+    inside = {position for position in chosen if first <= position < last}
+    others = [position for position in range(first, last) if position not in inside]
+    rounding = ROUNDING * scores.max()
+    assert inside
+    assert scores[sorted(inside)].min() >= scores[others].max() - rounding
+    # Scores differ by far more than the rounding: another choice of as many would have been noticed.
+    assert scores[sorted(inside)].mean() > scores[others].mean() + 50 * rounding
+
+
+def check_eq_4(recorded, number, layer, scores):
+    """Sink and recent, and between them the highest of `scores` [H, length], head by head."""
+    sink, important, recent = recorded.groups(number)
+    length = len(recorded.committed[number])
+    for head, positions in enumerate(recorded.rounds[number][layer].tolist()):
+        assert {*range(sink), *range(length - recent, length)} <= set(positions)
+        assert len(positions) == sink + important + recent
+        check_top(scores[head], positions, sink, length - recent)
+
+
+@pytest.mark.parametrize("index", ["sparsespec-l", "per-query-head"])
+def test_sparsespec_l_selects_by_eq_4(index, monkeypatch):
+    """By the attention of the last 16 committed queries: for each KV head, or for each query head."""
+    recorded = Recorded(index, monkeypatch)
+    for number, committed in enumerate(recorded.committed):
+        for layer, weights in enumerate(recorded.attention(committed)):
+            window = weights[:, -16:]
+            check_eq_4(recorded, number, layer, window.sum(1) if index == "per-query-head" else by_kv_head(window))
+    heads = recorded.rounds[-1][0].sort(dim=1).values
+    assert heads.shape[0] == (QUERY_HEADS if index == "per-query-head" else KV_HEADS)
+    assert len({tuple(row) for row in heads.tolist()}) == heads.shape[0]  # within a group too, each its own
+
+
+def test_every_query_head_has_the_rows_of_its_own_positions(monkeypatch):
+    """Taken from the dense rows of the KV head it shares with others."""
+    recorded = Recorded("per-query-head", monkeypatch)
+    for layer, positions in zip(recorded.run.cache.layers, recorded.rounds[-1], strict=True):
+        assert layer.sparse.keys.shape[2] == QUERY_HEADS
+        for head in range(QUERY_HEADS):
+            for view, dense in zip(layer.sparse, layer.dense, strict=True):
+                assert torch.equal(view[0, :BUDGET, head], dense[0, head // GROUPS, positions[head]])
+
+
+def test_vegas_selects_one_set_for_all_heads(monkeypatch):
+    """Sink, recent, and the highest average over all heads of the layer."""
+    recorded = Recorded("vegas", monkeypatch)
+    for number, committed in enumerate(recorded.committed):
+        for layer, weights in enumerate(recorded.attention(committed)):
+            positions = recorded.rounds[number][layer]
+            assert torch.equal(positions[0], positions[1])
+            average = weights[:, -16:].sum(1).mean(0).expand(KV_HEADS, -1)
+            check_eq_4(recorded, number, layer, average)
+
+
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_pillar_scores_are_of_the_last_verify_and_all_its_queries(k, monkeypatch):
+    """Rejected ones too, over the tokens as they stood in that verify; nothing is set aside for sink or recent."""
+    recorded = Recorded("pillar", monkeypatch, k=k, new_tokens=24)
+    rejected = forced = 0
+    for number, (committed, (verified, asked)) in enumerate(zip(recorded.committed, recorded.verified, strict=True)):
+        length, rejected = len(committed), rejected + len(verified) - len(committed)
+        assert (asked == 1) is (number == 0)  # plain rounds come first
+        sink, _, recent = recorded.groups(number)
+        for layer, weights in enumerate(recorded.attention(verified)):
+            scores = by_kv_head(weights[:, -asked:])[:, :length]
+            torch.testing.assert_close(recorded.scores[number][layer], scores, rtol=2 * ROUNDING, atol=1e-5)
+            for head, positions in enumerate(recorded.rounds[number][layer].tolist()):
+                check_top(scores[head], positions, 0, length)
+                forced += {*range(sink), *range(length - recent, length)} <= set(positions)
+    assert rejected > 0
+    assert forced == 0
+
+
+def test_snapkv_ranks_the_prompt_once(monkeypatch):
+    """By its last 16 queries, pooled over 7 neighbours; generated positions push out first the lowest of the ranking,
+    then their own oldest."""
+    recorded = Recorded("snapkv", monkeypatch, new_tokens=24)
+    ranked = len(recorded.committed[0]) - recorded.groups(0)[2]
+    attention = recorded.attention(recorded.prompt)
+    for layer, weights in enumerate(attention):
+        votes = torch.zeros(KV_HEADS, ranked)
+        votes[:, :PROMPT] = by_kv_head(weights[:, -16:])[:, :ranked]
+        votes = max_pool1d(votes, 7, stride=1, padding=3)
+        before: list[list[int]] | None = None
+        for number, committed in enumerate(recorded.committed):
+            latest = set(range(ranked, len(committed))[-BUDGET:])
+            chosen = []
+            for head, positions in enumerate(recorded.rounds[number][layer].tolist()):
+                assert latest <= set(positions)
+                chosen.append([position for position in positions if position < ranked])
+                assert len(chosen[-1]) == BUDGET - len(latest)
+                best = votes[head].topk(len(chosen[-1])).values
+                torch.testing.assert_close(votes[head, chosen[-1]], best, rtol=2 * ROUNDING, atol=1e-5)
+                if before is not None:  # the ranking is the one of the first round, cut shorter
+                    assert chosen[-1] == before[head][: len(chosen[-1])]
+            before = chosen
+    assert len(recorded.committed[-1]) - ranked > BUDGET  # the ranking was used up in the end
+
+
+def test_streaming_reads_sink_and_recent_and_computes_no_mass(monkeypatch):
+    def refused(*_, **__):
+        raise AssertionError("attention mass was computed")
+
+    monkeypatch.setattr(refresh_module, "attention_mass", refused)
+    with pytest.raises(AssertionError, match="mass was computed"):
+        decode("sparsespec-l", PROMPT, k=3)
+    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(refresh_module, "attention_mass", refused)
+        assert decode("streaming", PROMPT, k=3).token_ids == expected(FAMILY["streaming"], PROMPT)
+    recorded = Recorded("streaming", monkeypatch)
+    for number, committed in enumerate(recorded.committed):
+        sink, important, recent = recorded.groups(number)
+        length = len(committed)
+        wanted = {*range(sink), *range(length - important - recent, length)}
+        for layer in recorded.rounds[number]:
+            assert [set(head) for head in layer.tolist()] == [wanted] * KV_HEADS
+
+
+def test_no_policy_is_another(monkeypatch):
+    """On one prompt the positions of the first draft differ between any two of them, in every layer."""
+    first = {}
+    for index in INDEXES:
+        layers = Recorded(index, monkeypatch).rounds[0]
+        first[index] = [
+            [set(head) for head in layer.repeat_interleave(QUERY_HEADS // len(layer), 0).tolist()] for layer in layers
+        ]
+    for one, other in combinations(INDEXES, 2):
+        for layer, (ours, theirs) in enumerate(zip(first[one], first[other], strict=True)):
+            assert ours != theirs, (one, other, layer)
+
+
+def test_the_two_importances_select_differently(monkeypatch):
+    window = Recorded("sparsespec-l", monkeypatch)
+    decayed = Recorded("sparsespec-l", monkeypatch, importance="decayed")
+    ours, theirs = ([set(head) for layer in each.rounds[0] for head in layer.tolist()] for each in (window, decayed))
+    assert ours != theirs
+    for number, committed in enumerate(decayed.committed):
+        for layer, weights in enumerate(decayed.attention(committed)):
+            queries = 16 + len(committed) - len(decayed.committed[0])  # the last 16 before the first draft, and later
+            ages = torch.arange(queries - 1, -1, -1)
+            faded = weights[:, -queries:] * (15 / 16) ** ages[:, None]
+            check_eq_4(decayed, number, layer, by_kv_head(faded))
