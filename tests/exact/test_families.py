@@ -3,49 +3,46 @@
 from __future__ import annotations
 
 import pytest
-import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.models import check_supported
+from tests.exact.families import FAMILIES, REFUSED, SINKS, make_model
+from tests.exact.families_page import PAGE, with_tables
 from tests.models import generate, random_prompt
 
-SIZES = {
-    "vocab_size": 61, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 512, "pad_token_id": 0, "bos_token_id": None,
-    "eos_token_id": None,
-}  # fmt: skip
-EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
-FAMILIES = {
-    "llama": {}, "qwen2": {}, "qwen3": {}, "phi": {}, "phi3": {}, "smollm3": {}, "granite": {}, "olmo": {}, "olmo2": {},
-    "glm4": {}, "gemma": {}, "cohere": {}, "stablelm": {}, "nemotron": {}, "starcoder2": {}, "ernie4_5": {},
-    "hunyuan_v1_dense": {}, "helium": {}, "arcee": {}, "apertus": {}, "seed_oss": {},
-    "mistral": {"sliding_window": None},
-    "mixtral": {"num_local_experts": 4, "num_experts_per_tok": 2},
-    "qwen2_moe": {**EXPERTS, "shared_expert_intermediate_size": 16},
-    "qwen3_moe": EXPERTS,
-    "glm4_moe": {"n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16, "n_group": 1,
-                 "topk_group": 1, "first_k_dense_replace": 1},
-    "minimax_m2": {"num_local_experts": 4, "num_experts_per_tok": 2, "rotary_dim": 8},
-    "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 512},
-}  # fmt: skip
+NEW, NEW_IN_BATCH = 20, 8
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_family_decodes_to_the_tokens_of_generate(family):
-    torch.manual_seed(0)
-    sizes = {"vocab_size": 61, "pad_token_id": 0, "bos_token_id": None, "eos_token_id": None}
-    sizes |= FAMILIES[family] if family == "gpt2" else {**SIZES, **FAMILIES[family]}
-    config = AutoConfig.for_model(family, **sizes)
-    check_supported(config)
-    model = AutoModelForCausalLM.from_config(config).eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() > 1:
-                parameter.mul_(4.0)  # as drawn, attention is flat and every draft is right
-    prompt = random_prompt(90)
-    expected = generate(model, prompt, 20)
-    result = SparseSpecDecoder(model, DecodeConfig(k=4, budget=0.1)).decode(prompt, max_new_tokens=20)
+    """Alone and in a batch; the prompt goes through in chunks that cross the window, and is longer than it."""
+    model = make_model(family)
+    check_supported(model.config)
+    prompts = [random_prompt(90), random_prompt(40, 1)]
+    expected = generate(model, prompts[0], NEW)
+    assert len(set(expected)) >= 5, "one token repeated would say little"
+
+    decoder = SparseSpecDecoder(model, DecodeConfig(k=4, budget=0.1, prefill_chunk=50))
+    result = decoder.decode(prompts[0], max_new_tokens=NEW)
     assert result.token_ids == expected
-    assert result.stats.drafted > 0
+    if None in decoder.target.windows:
+        assert result.stats.drafted > 0
+
+    rows = decoder.decode_batch(prompts, max_new_tokens=NEW_IN_BATCH)
+    assert rows[0].token_ids == expected[:NEW_IN_BATCH]
+    assert rows[1].token_ids == generate(model, prompts[1], NEW_IN_BATCH)
+    assert any("sink" in name for name, _ in model.named_parameters()) == (family in SINKS)
+
+
+def test_the_page_on_models_is_made_of_these_tables():
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_tables(page), "run: python -m tests.exact.families_page"
+
+
+def test_no_family_is_both_compared_and_refused():
+    refused = [family for families in REFUSED.values() for family in families]
+    assert len(refused) == len(set(refused))
+    assert not set(refused) & set(FAMILIES)
+    assert set(FAMILIES) <= set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
