@@ -75,7 +75,7 @@ def hf_generate(
             feed.tell(event)
     sequences = _joined(input_ids, [output.token_ids for output in run.outputs], fill)
     if generation_config.return_dict_in_generate:
-        return GenerateDecoderOnlyOutput(sequences=sequences)  # type: ignore[arg-type] it asks for a LongTensor
+        return GenerateDecoderOnlyOutput(sequences=sequences)  # type: ignore[arg-type]  # a LongTensor
     return sequences
 
 

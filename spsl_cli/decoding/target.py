@@ -190,11 +190,15 @@ class TargetModel:
 
 def attention_windows(config: PreTrainedConfig) -> tuple[int | None, ...]:
     """How many positions each layer sees, None for all. Raises UnsupportedModelError for layers of any other kind."""
-    kinds, options = get_layer_types_and_kwargs(config.get_text_config(decoder=True))
+    text = config.get_text_config(decoder=True)
+    kinds, options = get_layer_types_and_kwargs(text)
     for kind in kinds:
         if kind not in ("full_attention", "sliding_attention"):
             raise UnsupportedModelError(f"{config.model_type}: layers of the kind {kind} are not supported")
-    return tuple(option.get("sliding_window") for option in options)
+    windows = tuple(option.get("sliding_window") for option in options)
+    if any(windows) and not hasattr(type(text)(), "sliding_window"):
+        raise UnsupportedModelError(f"{config.model_type}: its configuration tells a sliding window it does not have")
+    return windows
 
 
 def _switched_configs(model: PreTrainedModel) -> list[PreTrainedConfig]:

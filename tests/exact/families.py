@@ -20,7 +20,8 @@ SIZES = {
     "eos_token_id": None, "tie_word_embeddings": False,
 }  # fmt: skip
 _WINDOW = {"sliding_window": WINDOW}
-_HALF = {"sliding_window": WINDOW, "layer_types": ["sliding_attention", "full_attention"]}
+_KINDS = ["sliding_attention", "full_attention"]
+_HALF = {"sliding_window": WINDOW, "layer_types": _KINDS}
 _EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
 _LOCAL = {"num_local_experts": 4, "num_experts_per_tok": 2}
 _ROUTED = {"n_routed_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16, "n_group": 1, "topk_group": 1}
@@ -45,9 +46,12 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "cohere": {},
     "cohere2": _HALF,
     "cohere2_moe": {**_HALF, **_EXPERTS},
-    "cohere_compass_text": {**_HALF, "rope_parameters": {kind: _ROPE for kind in _HALF["layer_types"]}},
+    "cohere_compass_text": {**_HALF, "rope_parameters": dict.fromkeys(_KINDS, _ROPE)},
     "cwm": {**_HALF, **_IDS},
-    "dbrx": {"d_model": 32, "attn_config": {"kv_n_heads": 2, "rope_theta": 1e4, "clip_qkv": 8.0}, "ffn_config": {"ffn_hidden_size": 16, "moe_num_experts": 4, "moe_top_k": 2}},
+    "dbrx": {
+        "d_model": 32, "attn_config": {"kv_n_heads": 2, "rope_theta": 1e4, "clip_qkv": 8.0},
+        "ffn_config": {"ffn_hidden_size": 16, "moe_num_experts": 4, "moe_top_k": 2},
+    },
     "dots1": {**_HALF, **_ROUTED, "n_shared_experts": 1},
     "ernie4_5": {},
     "ernie4_5_moe": {"moe_num_experts": 4, "moe_k": 2, "moe_intermediate_size": 16},
@@ -99,7 +103,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "mistral": _WINDOW,
     "mixtral": {**_WINDOW, **_LOCAL},
     "modernbert-decoder": {
-        "local_attention": 2 * WINDOW, "layer_types": _HALF["layer_types"], "cls_token_id": 1, "sep_token_id": 60, **_IDS,
+        "local_attention": 2 * WINDOW, "layer_types": _KINDS, "cls_token_id": 1, "sep_token_id": 60, **_IDS,
     },
     "moss_transcribe_diarize": {
         "text_config": SIZES,
@@ -133,7 +137,7 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "vaultgemma": _HALF,
 }  # fmt: skip
 
-SEEDS = {"gemma3": 2, "nanochat": 1, "olmoe": 1}  # where the first draw repeats a token or two
+SEEDS = {"gemma3": 2, "laguna": 1, "nanochat": 1, "olmoe": 1, "phimoe": 2}  # where the first draw repeats a few tokens
 
 REFUSED = {
     "it is an encoder-decoder": (
@@ -159,7 +163,9 @@ REFUSED = {
         "axk1", "axk2", "bailing_hybrid", "deepseek_v2", "deepseek_v3", "deepseek_v32", "dots3_note", "dots3_note_text",
         "glm4_moe_lite", "glm_moe_dsa", "hy_v4", "kimi_linear", "longcat_flash", "minicpm3", "sarvam_mla", "youtu",
     ),
-    "layers that share their keys and values are not supported": ("gemma3n", "gemma3n_text", "gemma4_unified_assistant"),
+    "layers that share their keys and values are not supported": (
+        "gemma3n", "gemma3n_text", "gemma4_unified_assistant",
+    ),
     "attention over compressed keys is not supported": ("deepseek_v4",),
     "chunked attention is not supported": ("llama4", "llama4_text"),
     "convolution layers are not supported": ("lfm2", "lfm2_moe", "lfm3"),

@@ -12,7 +12,7 @@ from tests.exact.families import FAMILIES, REFUSED, SINKS, make_model
 from tests.exact.families_page import PAGE, with_tables
 from tests.models import generate, random_prompt
 
-NEW, NEW_IN_BATCH = 20, 8
+NEW, NEW_IN_BATCH = 16, 8
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -19,6 +19,7 @@ from transformers import (
     StoppingCriteria,
     StopStringCriteria,
     TextIteratorStreamer,
+    WatermarkingConfig,
 )
 from transformers.generation import logits_process as hf
 from transformers.generation.streamers import BaseStreamer
@@ -104,6 +105,7 @@ PROCESSORS = {
     "sequence bias": {"sequence_bias": [[[token], 8.0] for token in range(5, 12)]},
     "prefix constraint": {"prefix_allowed_tokens_fn": Constraint},
     "custom": {"logits_processor": lambda: LogitsProcessorList([Alternating()])},
+    "watermark": {"watermarking_config": WatermarkingConfig(bias=9.0, seeding_scheme="selfhash")},
     "several": {
         "repetition_penalty": 1.3, "no_repeat_ngram_size": 2, "suppress_tokens": [3, 4], "renormalize_logits": True,
         "logits_processor": lambda: LogitsProcessorList([Alternating()]),
@@ -257,7 +259,7 @@ def test_a_length_limit_of_ones_own_takes_precedence_as_in_generate():
 # ---- batches --------------------------------------------------------------------------------------------------------
 
 BATCH_OPTIONS = {
-    **PROCESSORS,
+    **{name: options for name, options in PROCESSORS.items() if name != "watermark"},  # slow
     "nothing": {},
     "eos": {"eos_token_id": [5, 9, 13]},
     "eos and a penalty": {"eos_token_id": [5, 9, 13], "repetition_penalty": 1.4, "min_new_tokens": 2},
@@ -325,12 +327,12 @@ def expected_outputs(model, inputs, new_tokens, **options):
 
 
 def test_samples_pass_chi_square(monkeypatch, counted):
-    """1,500 outputs of four tokens, the last three against their exact distribution (the first comes of the prefill).
+    """1,000 outputs of four tokens, the last three against their exact distribution (the first comes of the prefill).
 
     Passes at p > 1e-4. The seed is fixed; had it been drawn afresh, a right decoder would fail one time in 10,000.
     """
     monkeypatch.setattr(engine, "PLAIN_STEPS", 0)
-    model, inputs, samples = tiny_vocabulary(), padded([1 + token % (TINY - 1) for token in random_prompt(24)]), 1500
+    model, inputs, samples = tiny_vocabulary(), padded([1 + token % (TINY - 1) for token in random_prompt(24)]), 1000
     wanted: Counter[tuple[int, ...]] = Counter()
     for tokens, probability in expected_outputs(model, inputs, 4, **WARPERS).items():
         wanted[tokens[1:]] += samples * probability
@@ -413,6 +415,17 @@ def test_the_global_seed_reproduces_and_rows_differ(counted):
     assert first[0].shape == (3, 110)
     assert len({tuple(row) for row in first[0].tolist()}) == 3
     assert counted["drafted"]
+
+
+def test_returned_sequences_of_a_prompt_share_its_batch_id():
+    def allowed(batch_id, ids):
+        assert ids.dim() == 1
+        return [token for token in range(VOCABULARY) if token % 2 == batch_id]
+
+    options = {"do_sample": True, "num_return_sequences": 3, "max_new_tokens": 12, "prefix_allowed_tokens_fn": allowed}
+    output = tiny_model().generate(**padded(random_prompt(40), random_prompt(30)), **options, **OURS)
+    assert (output[:3, 40:] % 2 == 0).all()
+    assert (output[3:, 40:] % 2 == 1).all()
 
 
 def test_processors_that_forbid_everything_are_told():

@@ -9,17 +9,20 @@ from spsl_cli.decoding import engine
 from spsl_cli.decoding import sampling as sampling_module
 from spsl_cli.decoding.chooser import Choice, SamplingChooser
 from spsl_cli.decoding.config import SamplingConfig
+from spsl_cli.decoding.kv_cache import DecoderCache
 from spsl_cli.decoding.proposers import SparseSelfDraft
+from spsl_cli.decoding.row import Row
 from tests.statistical.table import TableTarget, enumerated_distribution, exact_distribution
 
 SAMPLING = SamplingConfig(temperature=1.5, top_p=0.9)
+PENALISED = SamplingConfig(temperature=1.5, repetition_penalty=2.0)
 
 
-def largest_error(k=2):
+def largest_error(sampling=SAMPLING, k=2):
     """Between the loop's exact output distribution and the target's, over all outputs of four tokens."""
     target = TableTarget(3, 0.5, seed=4)
-    expected = exact_distribution(target, SAMPLING, 4)
-    found = enumerated_distribution(target, SAMPLING, k, 4)
+    expected = exact_distribution(target, sampling, 4)
+    found = enumerated_distribution(target, sampling, k, 4)
     return max(abs(found.get(tokens, 0.0) - expected.get(tokens, 0.0)) for tokens in {*expected, *found})
 
 
@@ -28,8 +31,9 @@ def _draft_from_the_start(monkeypatch):
     monkeypatch.setattr(engine, "PLAIN_STEPS", 0)
 
 
-def test_no_mutant_no_error():
-    assert largest_error() < 1e-5
+@pytest.mark.parametrize("sampling", [SAMPLING, PENALISED], ids=["top-p", "penalty"])
+def test_no_mutant_no_error(sampling):
+    assert largest_error(sampling) < 1e-5
 
 
 def always_accept(patch):
@@ -103,9 +107,53 @@ def drop_after_drawing(patch):
     patch.setattr(SparseSelfDraft, "propose", propose)
 
 
+def accept_only_the_likeliest(patch):
+    patch.setattr(sampling_module, "acceptance", lambda p, _q, token: float(token == int(p.argmax())))
+
+
+def q_of_the_draft_before(patch):
+    def propose(self, *arguments):
+        (draft,) = right(self, *arguments)
+        before = [draft[0], *draft[:-1]] if draft else []
+        return [[Choice(own.token, own.entropy, other.distribution) for own, other in zip(draft, before, strict=True)]]
+
+    right = SparseSelfDraft.propose
+    patch.setattr(SparseSelfDraft, "propose", propose)
+
+
+def one_row_too_many_is_committed(patch):
+    """The row of the first rejected draft stays where the token that came in its place belongs."""
+
+    def commit(self, sequence, count, *rest, **options):
+        right(self, sequence, count + (count == 1), *rest, **options)
+
+    right = DecoderCache.commit
+    patch.setattr(DecoderCache, "commit", commit)
+
+
+def one_row_too_few_is_committed(patch):
+    def commit(self, sequence, count, *rest, **options):
+        right(self, sequence, max(count - 1, 1), *rest, **options)
+
+    right = DecoderCache.commit
+    patch.setattr(DecoderCache, "commit", commit)
+
+
+def accepted_tokens_are_said_twice(patch):
+    """The bonus token's place is taken by the last accepted one."""
+
+    def verify(self, drafts, logits):
+        accepted, bonus = right(self, drafts, logits)
+        return accepted, drafts[accepted - 1].token if accepted else bonus
+
+    right = SamplingChooser.verify
+    patch.setattr(SamplingChooser, "verify", verify)
+
+
 MUTANTS = [
     always_accept, no_residual, p_and_q_swapped, residual_swapped, bonus_from_the_row_before, stale_cache,
-    wrong_temperature_in_the_draft, unfiltered_q, drop_after_drawing,
+    wrong_temperature_in_the_draft, unfiltered_q, drop_after_drawing, accept_only_the_likeliest, q_of_the_draft_before,
+    one_row_too_many_is_committed, one_row_too_few_is_committed, accepted_tokens_are_said_twice,
 ]  # fmt: skip
 
 
@@ -113,3 +161,44 @@ MUTANTS = [
 def test_every_mutant_is_noticed(mutant, monkeypatch):
     mutant(monkeypatch)
     assert largest_error() > 1e-3
+
+
+def penalty_blind_to_the_drafts(patch):
+    """Every row of a verification is penalised for the committed tokens alone."""
+
+    def distributions(self, logits, _tail):
+        return right(self, logits, ())
+
+    right = SamplingChooser._distributions
+    patch.setattr(SamplingChooser, "_distributions", distributions)
+
+
+def penalty_for_all_the_drafts(patch):
+    """Every row is penalised for the whole draft, that behind it too."""
+
+    def distributions(self, logits, tail):
+        return torch.cat([right(self, row[None], tail) for row in logits])
+
+    right = SamplingChooser._distributions
+    patch.setattr(SamplingChooser, "_distributions", distributions)
+
+
+def penalty_forgets_the_bonus(patch):
+    """The token behind the accepted ones is never noted as part of the sequence."""
+
+    def take(self, token_ids):
+        taken = self.output.take(token_ids)
+        self.chooser.note(self.output.token_ids[-taken:-1])
+        return taken
+
+    patch.setattr(Row, "take", take)
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [penalty_blind_to_the_drafts, penalty_for_all_the_drafts, penalty_forgets_the_bonus],
+    ids=lambda mutant: mutant.__name__,
+)
+def test_every_mutant_of_the_repetition_penalty_is_noticed(mutant, monkeypatch):
+    mutant(monkeypatch)
+    assert largest_error(PENALISED) > 1e-3

@@ -7,7 +7,7 @@ import torch
 
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
-from spsl_cli.decoding.importance import ImportanceWindow
+from spsl_cli.decoding.importance import DecayedImportance, ImportanceWindow, make_importance
 from spsl_cli.decoding.refresh import count_mass
 from spsl_cli.decoding.sparse_index import Budget, select_positions
 from tests.models import random_prompt, tiny_model
@@ -31,6 +31,43 @@ def test_window_is_the_sum_of_its_last_rows():
     assert not window.scores(1, 100).any()
 
 
+@pytest.mark.parametrize("window", [1, 4, 16])
+def test_decayed_sum_forgets_a_share_of_itself_with_every_row(window):
+    """Row by row by its definition, blocks of any size."""
+    generator = torch.Generator().manual_seed(0)
+    importance = DecayedImportance(2, window, 3, 100, torch.device("cpu"))
+    expected = torch.zeros(3, 100, dtype=torch.float64)
+    length = 20
+    for size in (16, 1, 5, 3, 20, 1, 1, 17, 4):
+        length += min(size, 8)
+        mass = torch.rand(size, 3, length, generator=generator)
+        importance.add(1, mass)
+        for row in mass.double():
+            expected *= 1 - 1 / window
+            expected[:, :length] += row
+        found = importance.scores(1, length)
+        torch.testing.assert_close(found.double(), expected[:, :length], rtol=1e-5, atol=1e-5)
+    assert not importance.scores(0, 100).any()
+    importance.clear(1)
+    assert not importance.scores(1, 100).any()
+
+
+def test_each_kind_is_made_by_its_name():
+    sizes = (1, 16, 2, 10, torch.device("cpu"))
+    assert isinstance(make_importance(*sizes), ImportanceWindow)
+    assert isinstance(make_importance(*sizes, decayed=True), DecayedImportance)
+
+
+def test_window_does_not_drift():
+    """Thousands of rows later the running sum is still that of its last rows: what is taken away is what was added."""
+    generator = torch.Generator().manual_seed(0)
+    window = ImportanceWindow(1, 16, 1, 50, torch.device("cpu"))
+    for _ in range(2000):
+        window.add(0, 3 * torch.rand(3, 1, 50, generator=generator))
+    last = window.ring[0].double().sum(0)
+    torch.testing.assert_close(window.scores(0, 50).double(), last, rtol=1e-5, atol=1e-4)
+
+
 @pytest.mark.parametrize("k", [1, 4, "auto"])
 def test_a_run_counts_the_last_committed_queries_and_no_rejected_one(k):
     """S of every layer equals the attention, by the model's own eager forward, of the last 16 committed positions."""
@@ -52,6 +89,35 @@ def test_a_run_counts_the_last_committed_queries_and_no_rejected_one(k):
         checks += 1
     assert checks > 5
     assert run.stats().accepted < run.stats().drafted
+
+
+@pytest.mark.parametrize("importance", ["window", "decayed"])
+def test_a_run_counts_for_every_query_head_where_the_index_is_per_query_head(importance):
+    """The rows of each query head by itself, in either kind of importance."""
+    model, prompt = tiny_model(), random_prompt(90)
+    config = DecodeConfig(k=3, budget=0.1, index="per-query-head", importance=importance)
+    run = SparseSpecDecoder(model, config).prepare(prompt, max_new_tokens=16)
+    list(run.prefill())
+    checks, first = 0, None
+    for _ in run.decode():
+        if run.output.finish_reason or run.output.remaining < 2:
+            continue
+        count_mass(run.cache, 0, run.loop.policy)
+        committed = torch.tensor([prompt + run.output.token_ids[:-1]])
+        first = committed.shape[1] if first is None else first  # the sum starts with the 16 queries before it
+        rows = 16 if importance == "window" else 16 + committed.shape[1] - first
+        ages = torch.arange(rows - 1, -1, -1)
+        weight = (15 / 16) ** ages if importance == "decayed" else torch.ones(rows)
+        model.set_attn_implementation("eager")
+        attentions = model(input_ids=committed, output_attentions=True, use_cache=False).attentions
+        model.set_attn_implementation("sdpa")
+        for layer, weights in zip(run.cache.layers, attentions, strict=True):
+            expected = torch.einsum("w,hwn->hn", weight, weights[0, :, -rows:])
+            found = layer.importance.scores(0, expected.shape[1])
+            assert found.shape == (6, committed.shape[1])
+            torch.testing.assert_close(found, expected, rtol=5e-3, atol=2e-3)
+        checks += 1
+    assert checks > 5
 
 
 @pytest.mark.parametrize(("sink", "important", "recent"), [(4, 6, 10), (0, 5, 0), (2, 0, 3), (3, 7, 1)])

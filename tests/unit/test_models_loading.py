@@ -149,9 +149,9 @@ def test_quantisation_without_bitsandbytes_names_the_extra(monkeypatch):
 def test_an_unsupported_model_is_refused_before_its_weights_are_read(tmp_path, monkeypatch):
     tiny = save_tiny(tmp_path / "window")
     config = json.loads((tiny / "config.json").read_text())
-    (tiny / "config.json").write_text(json.dumps(config | {"model_type": "mistral", "sliding_window": 64}))
+    (tiny / "config.json").write_text(json.dumps(config | {"sliding_window": 64}))
     monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", lambda *_, **__: pytest.fail("weights were read"))
-    with pytest.raises(UnsupportedModelError, match="sliding-window layers are not supported yet"):
+    with pytest.raises(UnsupportedModelError, match="a sliding window, which models of its kind do not have"):
         load(resolve(str(tiny)), device="cpu")
 
 

@@ -2,96 +2,76 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from transformers import AutoConfig
 
+from spsl_cli.decoding.target import attention_windows
 from spsl_cli.errors import ExitCode, UnsupportedModelError
 from spsl_cli.models import check_supported
+from tests.exact.families import FAMILIES, REFUSED
 
-# Compared with the stock attention, family by family; mistral without its window.
-ACCEPTED = (
-    "llama",
-    "qwen2",
-    "qwen3",
-    "qwen2_moe",
-    "qwen3_moe",
-    "phi",
-    "phi3",
-    "smollm3",
-    "mixtral",
-    "granite",
-    "olmo",
-    "olmo2",
-    "glm4",
-    "glm4_moe",
-    "gemma",
-    "cohere",
-    "stablelm",
-    "nemotron",
-    "starcoder2",
-    "ernie4_5",
-    "hunyuan_v1_dense",
-    "minimax_m2",
-    "gpt2",
-    "helium",
-    "arcee",
-    "apertus",
-    "seed_oss",
-)
+FULL, SLIDING = "full_attention", "sliding_attention"
 
 
-@pytest.mark.parametrize("family", ACCEPTED)
-def test_families_of_full_attention_are_accepted(family):
-    check_supported(AutoConfig.for_model(family))
+@pytest.mark.parametrize("family", FAMILIES)
+def test_compared_families_are_accepted_as_they_stand_by_default(family):
+    """The decoder then knows what each of their layers sees."""
+    config = AutoConfig.for_model(family)
+    check_supported(config)
+    assert len(attention_windows(config)) >= config.get_text_config(decoder=True).num_hidden_layers
+
+
+@pytest.mark.parametrize(("family", "reason"), [(name, reason) for reason, names in REFUSED.items() for name in names])
+def test_others_are_refused_with_the_reason(family, reason):
+    with pytest.raises(UnsupportedModelError, match=f"not supported: {re.escape(reason)}") as caught:
+        check_supported(AutoConfig.for_model(family))
+    assert caught.value.exit_code == ExitCode.MODEL
 
 
 @pytest.mark.parametrize(
-    "window", [{"sliding_window": None}, {"sliding_window": 64, "layer_types": ["full_attention"] * 2}]
+    ("family", "changes", "windows"),
+    [
+        ("mistral", {"sliding_window": 64}, (64, 64)),
+        ("mistral", {"sliding_window": None}, (None, None)),
+        ("mistral", {"sliding_window": 64, "layer_types": [FULL] * 2}, (None, None)),
+        ("qwen2", {"sliding_window": 64, "use_sliding_window": True, "max_window_layers": 1}, (None, 64)),
+        ("qwen2", {"sliding_window": 64, "use_sliding_window": False}, (None, None)),
+        ("qwen3", {"sliding_window": 64, "use_sliding_window": True, "layer_types": [SLIDING, FULL]}, (64, None)),
+        ("gemma2", {"sliding_window": 64}, (64, None)),
+        ("gpt_oss", {"sliding_window": 64}, (64, None)),
+        ("gemma4_text", {"sliding_window": 64, "layer_types": [SLIDING, FULL]}, (64, None)),
+    ],
 )
-def test_a_window_that_no_layer_uses_is_accepted(window):
-    check_supported(AutoConfig.for_model("mistral", num_hidden_layers=2, **window))
-
-
-def test_qwen2_with_its_window_switched_off_is_accepted():
-    check_supported(AutoConfig.for_model("qwen2", sliding_window=4096, use_sliding_window=False))
+def test_windows_are_accepted_and_known_to_the_decoder(family, changes, windows):
+    config = AutoConfig.for_model(family, num_hidden_layers=2, **changes)
+    check_supported(config)
+    assert attention_windows(config) == windows
 
 
 @pytest.mark.parametrize(
     ("family", "changes", "reason"),
     [
-        ("mistral", {}, "sliding-window layers are not supported yet"),
-        ("qwen2", {"use_sliding_window": True, "max_window_layers": 2}, "sliding-window layers are not supported yet"),
-        ("gemma3_text", {}, "sliding-window layers are not supported yet"),
-        ("llama4_text", {}, "chunked attention"),
-        ("qwen3_next", {}, "linear-attention or recurrent"),
-        ("mamba", {}, "linear-attention or recurrent"),
-        ("jamba", {}, "linear-attention or recurrent"),
-        ("rwkv", {}, "recurrent state"),
-        ("falcon_h1", {}, "hybrid layers"),
-        ("lfm2", {}, "convolution layers"),
-        ("gemma3n_text", {}, "share their keys and values"),
-        ("deepseek_v3", {}, r"multi-head latent attention \(MLA\)"),
-        ("gemma2", {}, "soft-capped attention logits"),
-        ("gpt_oss", {}, "attention sinks"),
-        ("bart", {}, "encoder-decoder"),
-        ("t5", {}, "encoder-decoder"),
-        ("bert", {}, "looks both ways"),
-        ("gpt_neox", {}, "no attention arguments"),
-        ("falcon", {}, "attention interface"),
-        ("bloom", {}, "attention interface"),
-        ("llava", {}, "not a plain causal language model"),
-        ("clip", {}, "not a plain causal language model|does not tell its layers"),
-        ("blt", {}, "does not tell its layers|not a plain"),
+        # Its attention ignores what nobody told it; transformers' cache would forget positions nevertheless.
+        ("llama", {"sliding_window": 4096}, "a sliding window, which models of its kind do not have"),
+        ("gemma3_text", {"use_bidirectional_attention": True}, "looks both ways"),
+        ("gemma4_text", {"num_kv_shared_layers": 10}, "share their keys and values"),
+        ("minimax_m3_vl_text", {"num_hidden_layers": 1, "layer_types": ["minimax_m3_sparse"]}, "choose the keys"),
+        ("qwen3", {"num_hidden_layers": 2, "layer_types": [FULL, "linear_attention"]}, "linear-attention"),
+        ("qwen3", {"num_hidden_layers": 1, "layer_types": ["window_attention"]}, "the kind window_attention"),
+        ("llama", {"is_encoder_decoder": True}, "encoder-decoder"),
     ],
 )
-def test_others_are_refused_with_the_reason(family, changes, reason):
-    with pytest.raises(UnsupportedModelError, match=f"not supported: .*({reason})") as caught:
-        check_supported(AutoConfig.for_model(family, **changes))
-    assert caught.value.exit_code == ExitCode.MODEL
-
-
-def test_one_sliding_layer_among_full_ones_is_enough_to_refuse():
-    kinds = ["full_attention"] * 3 + ["sliding_attention"]
-    config = AutoConfig.for_model("qwen3", num_hidden_layers=4, layer_types=kinds, sliding_window=64)
-    with pytest.raises(UnsupportedModelError, match="sliding-window"):
+def test_a_family_is_refused_with_layers_of_another_kind(family, changes, reason):
+    config = AutoConfig.for_model(family, **changes)
+    with pytest.raises(UnsupportedModelError, match=reason):
         check_supported(config)
+
+
+@pytest.mark.parametrize("kind", ["linear_attention", "conv", "hybrid", "indexed_attention"])
+def test_gate_and_decoder_agree_on_the_kinds_of_layers(kind):
+    config = AutoConfig.for_model("qwen3", num_hidden_layers=3, layer_types=[FULL, SLIDING, kind], sliding_window=64)
+    for check in (check_supported, attention_windows):
+        with pytest.raises(UnsupportedModelError, match="not supported"):
+            check(config)
