@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
     from spsl_cli.decoding.decoder import DecodeResult, SparseSpecDecoder
-    from spsl_cli.decoding.hf_generate import hf_generate
+    from spsl_cli.decoding.hf.generate import hf_generate
     from spsl_cli.errors import UnsupportedModelError
     from spsl_cli.events import Done, Draft, Prefill, SpeculationStats, TokenKind, Tokens, Verify
     from spsl_cli.prompting.stopping import StopStrings
@@ -39,7 +39,7 @@ _HOMES = {
     "SamplingConfig": "spsl_cli.decoding.config",
     "DecodeResult": "spsl_cli.decoding.decoder",
     "SparseSpecDecoder": "spsl_cli.decoding.decoder",
-    "hf_generate": "spsl_cli.decoding.hf_generate",
+    "hf_generate": "spsl_cli.decoding.hf.generate",
     "StopStrings": "spsl_cli.prompting.stopping",
     "UnsupportedModelError": "spsl_cli.errors",
     **dict.fromkeys(

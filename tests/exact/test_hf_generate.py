@@ -25,11 +25,12 @@ from transformers.generation import logits_process as hf
 from transformers.generation.streamers import BaseStreamer
 
 import spsl_cli
-from spsl_cli.decoding import decoder, engine, hf_chooser
+from spsl_cli.decoding import decoder, engine
 from spsl_cli.decoding.config import DecodeConfig
-from spsl_cli.decoding.hf_chooser import ProcessedSamplingChooser, ProcessedScores
-from spsl_cli.decoding.hf_generate import hf_generate
-from spsl_cli.decoding.hf_processors import RowProcessors
+from spsl_cli.decoding.hf import chooser as hf_chooser
+from spsl_cli.decoding.hf.chooser import ProcessedSamplingChooser, ProcessedScores
+from spsl_cli.decoding.hf.generate import hf_generate
+from spsl_cli.decoding.hf.processors import RowProcessors
 from tests.models import CONFIGS, VOCABULARY, byte_tokenizer, random_prompt, tiny_model
 from tests.statistical import table
 
@@ -196,7 +197,7 @@ def test_a_processor_is_not_asked_behind_the_end():
 
 
 class Product(StoppingCriteria):
-    """Ends behind the first new token that makes the sum of all a multiple of a number."""
+    """Ends behind the first new token that makes the sum of all a multiple of a number (or of each row's own)."""
 
     def __init__(self, number, start):
         self.number, self.start = number, start
@@ -264,7 +265,10 @@ BATCH_OPTIONS = {
     "eos": {"eos_token_id": [5, 9, 13]},
     "eos and a penalty": {"eos_token_id": [5, 9, 13], "repetition_penalty": 1.4, "min_new_tokens": 2},
     "by place": {"logits_processor": lambda: LogitsProcessorList([NearTheEnd([1, 17, 30, 44])])},
-    "criterion": {"eos_token_id": [5], "stopping_criteria": lambda: [Product(7, max(LENGTHS))]},
+    "criterion by place": {
+        "eos_token_id": [5],
+        "stopping_criteria": lambda: [Product(torch.tensor([7, 5, 3, 11]), max(LENGTHS))],
+    },
 }
 
 

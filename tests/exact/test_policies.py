@@ -6,7 +6,7 @@ left, up to the rounding of the float16 rows that the importance keeps.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from itertools import combinations
 
 import pytest
@@ -21,7 +21,7 @@ from spsl_cli.decoding.policies import POLICIES
 from spsl_cli.decoding.sparse_index import Budget
 from tests.models import CONFIGS, generate, random_prompt, tiny_model
 
-NEW = 32
+NEW = 24
 PROMPT = 120
 BUDGET = 24
 QUERY_HEADS, KV_HEADS = 6, 2
@@ -31,7 +31,7 @@ ROUNDING = 1e-3
 FAMILY = dict(zip(INDEXES, [*CONFIGS, *CONFIGS], strict=True))
 per_index = pytest.mark.parametrize("index", INDEXES)
 
-model_of = cache(tiny_model)
+model_of = cache(partial(tiny_model, seed=1, num_hidden_layers=2))
 
 
 @cache
@@ -52,10 +52,10 @@ def decode(index, length, *, new_tokens=NEW, **options):
 @pytest.mark.parametrize("k", [1, 4, 8, "auto"])
 @per_index
 def test_greedy_output_is_that_of_generate(index, k, importance):
-    result = decode(index, PROMPT, k=k, importance=importance)
+    result = decode(index, PROMPT, k=k, importance=importance, budget=5)
     assert result.token_ids == expected(FAMILY[index], PROMPT)
     if k != "auto":  # its lengths hang on measured times
-        assert result.stats.drafted > 10
+        assert result.stats.drafted > 7
         assert result.stats.accepted < result.stats.drafted  # some were wrong
 
 
@@ -65,15 +65,35 @@ def test_budgets_and_prompts_of_unusual_size(index, length, budget):
     """Budgets too small for all groups, prompts shorter than the budget, a prompt of one token."""
     result = decode(index, length, k=4, budget=budget)
     assert result.token_ids == expected(FAMILY[index], length)
-    assert result.stats.drafted > 10
+    assert result.stats.drafted > 7
 
 
 @per_index
-def test_over_all_positions_a_draft_is_the_target_itself(index):
-    """Whatever the order of the positions, so the gathered rows are the right ones."""
-    stats = decode(index, PROMPT, k=5, budget=1.0).stats
-    assert stats.drafted > 10
-    assert stats.acceptance_rate == 1.0
+def test_over_all_positions_a_draft_is_the_target_itself(index, monkeypatch):
+    """Its logits are those of the verify that follows: the gathered rows, and those it writes, are the right ones."""
+    decoder = SparseSpecDecoder(model_of(FAMILY[index]), DecodeConfig(index=index, k=5, budget=1.0))
+    run = decoder.prepare(random_prompt(PROMPT), max_new_tokens=NEW)
+    list(run.prefill())
+    drafted: list[torch.Tensor] = []
+    draft_forward, dense_forward, compared = run.target.draft_forward, run.target.dense_forward, 0
+
+    def drafting(*arguments):
+        drafted.append(draft_forward(*arguments)[0, 0])
+        return drafted[-1][None, None]
+
+    def verifying(*arguments, **options):
+        nonlocal compared
+        logits = dense_forward(*arguments, **options)
+        if drafted:
+            torch.testing.assert_close(torch.stack(drafted), logits[0, : len(drafted)], rtol=0, atol=1e-5)
+        compared += len(drafted)
+        drafted.clear()
+        return logits
+
+    monkeypatch.setattr(run.target, "draft_forward", drafting)
+    monkeypatch.setattr(run.target, "dense_forward", verifying)
+    list(run.decode())
+    assert compared == run.stats().drafted == run.stats().accepted > 7
 
 
 # ---- the cache --------------------------------------------------------------------------------------------------
@@ -82,7 +102,7 @@ def test_over_all_positions_a_draft_is_the_target_itself(index):
 @per_index
 def test_dense_rows_are_exact_after_every_round(index):
     model, prompt = model_of(FAMILY[index]), random_prompt(PROMPT)
-    run = SparseSpecDecoder(model, DecodeConfig(index=index, k=3, budget=0.1)).prepare(prompt, max_new_tokens=NEW)
+    run = SparseSpecDecoder(model, DecodeConfig(index=index, k=3, budget=0.05)).prepare(prompt, max_new_tokens=NEW)
     list(run.prefill())
     for _ in run.decode():
         committed = prompt + run.output.token_ids[:-1]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import torch
 
 from spsl_cli.decoding.chooser import Choice
-from spsl_cli.decoding.hf_processors import RowProcessors
+from spsl_cli.decoding.hf.processors import RowProcessors
 from spsl_cli.decoding.sampling import Dice, verify
 
 

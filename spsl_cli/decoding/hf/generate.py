@@ -20,11 +20,11 @@ from transformers.generation.utils import GenerateDecoderOnlyOutput
 from spsl_cli.decoding.chooser import Chooser
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
-from spsl_cli.decoding.hf_checks import check_inputs, check_options, padding_lengths
-from spsl_cli.decoding.hf_chooser import ProcessedGreedyChooser, ProcessedSamplingChooser, ProcessedScores
-from spsl_cli.decoding.hf_processors import Processor, RowProcessors, check_processors
-from spsl_cli.decoding.hf_stopping import Endings
-from spsl_cli.decoding.hf_stream import Streamer, TokenFeed, arguments_of_generate, streaming
+from spsl_cli.decoding.hf.checks import check_inputs, check_options, padding_lengths
+from spsl_cli.decoding.hf.chooser import ProcessedGreedyChooser, ProcessedSamplingChooser, ProcessedScores
+from spsl_cli.decoding.hf.processors import Processor, RowProcessors, check_processors
+from spsl_cli.decoding.hf.stopping import Endings
+from spsl_cli.decoding.hf.stream import Streamer, TokenFeed, arguments_of_generate, streaming
 from spsl_cli.decoding.row import RowRequest
 from spsl_cli.decoding.sampling import SeededDice
 

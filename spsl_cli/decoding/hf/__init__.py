@@ -1,0 +1,1 @@
+"""The decoder inside Hugging Face's own `generate`."""
