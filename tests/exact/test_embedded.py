@@ -8,6 +8,8 @@ Python's own reference topics.
 from __future__ import annotations
 
 import os
+import time
+from functools import cache
 from itertools import product
 from pathlib import Path
 from pydoc_data.topics import topics
@@ -45,8 +47,9 @@ def embedded():
     torch.set_num_threads(1)
 
 
+@cache
 def texts() -> list[str]:
-    """Texts to cut prompts from, in a stable order."""
+    """Texts to cut prompts from, in a stable order; reading them takes a minute."""
     folder = os.environ.get("SPSL_TEST_DOCUMENTS")
     if folder is None:
         return ["\n\n".join(topics[name] for name in sorted(topics))]
@@ -146,7 +149,7 @@ def test_two_hundred_prompts(embedded, part):
         print(  # noqa: T201 the record of the run
             f"prompts {number}-{number + size - 1} ({len(prompts[0])}-{len(prompts[-1])} tokens), {config.index}, "
             f"{config.importance}, k={config.k}: {accepted} of {drafted} accepted, "
-            f"differences: {differences or 'none'}",
+            f"differences: {differences or 'none'}; {time.process_time():.0f} s of CPU so far",
             flush=True,
         )
         number += size
