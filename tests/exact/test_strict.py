@@ -75,6 +75,21 @@ def test_the_output_does_not_depend_on_the_draft_length(size, seed, length):
     assert [k for k in WAYS if outputs[k] != outputs[None]] == []
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("length", [40, 120, 300])
+def test_a_token_has_the_same_logits_at_every_place_of_a_forward(length, dtype):
+    """Bit for bit, whichever row runs it, whatever stands behind it, within a block of keys and across its end."""
+    run = prepared(SparseSpecDecoder(model_of(LARGE, 6, dtype)), random_prompt(length, 6), new_tokens=STRICT_ROWS + 20)
+    tokens = torch.tensor([random_prompt(STRICT_ROWS + 20, 9)])
+    seen: dict[int, torch.Tensor] = {}
+    for step in range(20):
+        rows = STRICT_ROWS - step % 5
+        logits = run.target.dense_forward(run.cache, tokens[:, step : step + rows], (0,), strict=True)[0]
+        for i, row in enumerate(logits):
+            assert torch.equal(seen.setdefault(step + i, row.clone()), row)
+        run.cache.commit(0, 1, 16)
+
+
 def test_nor_on_the_index():
     size, seed, length = CASES[0]
     run = prepared(SparseSpecDecoder(model_of(size, seed)), random_prompt(length, seed))

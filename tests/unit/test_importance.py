@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
@@ -118,6 +119,39 @@ def test_a_run_counts_for_every_query_head_where_the_index_is_per_query_head(imp
             torch.testing.assert_close(found, expected, rtol=5e-3, atol=2e-3)
         checks += 1
     assert checks > 5
+
+
+@pytest.mark.parametrize("family", ["gemma2", "gpt_oss"])
+def test_soft_caps_and_sinks_are_in_the_mass(family):
+    """S of the layer that sees every position, beside one that slides and has none."""
+    sizes = {
+        "vocab_size": 61, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 512, "sliding_window": 24,
+        "layer_types": ["sliding_attention", "full_attention"], "pad_token_id": 0, "bos_token_id": None,
+        "eos_token_id": None,
+    }  # fmt: skip
+    own = {"attn_logit_softcapping": 1.0} if family == "gemma2" else {"num_local_experts": 4, "num_experts_per_tok": 2}
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(family, **sizes, **own)
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() > 1:
+                parameter.mul_(8.0)
+            elif name.endswith("sinks"):
+                parameter.fill_(3.0)
+    run = SparseSpecDecoder(model, DecodeConfig(k=2)).prepare(random_prompt(60), max_new_tokens=8)
+    list(run.prefill())
+    for _ in run.decode():
+        pass
+    count_mass(run.cache, 0, run.loop.policy)
+    committed = torch.tensor([random_prompt(60) + run.output.token_ids[:-1]])
+    weights = model(input_ids=committed, output_attentions=True, use_cache=False).attentions[1][0]
+    if family == "gpt_oss":
+        assert weights[:, -1].sum(-1).max() < 0.9  # what attends to nothing is missing
+    expected = weights[:, -16:].view(2, 2, 16, -1).sum((1, 2))
+    (layer,) = run.cache.drafting_layers
+    torch.testing.assert_close(layer.importance.scores(0, expected.shape[1]), expected, rtol=2e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(("sink", "important", "recent"), [(4, 6, 10), (0, 5, 0), (2, 0, 3), (3, 7, 1)])
