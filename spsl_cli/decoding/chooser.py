@@ -1,7 +1,7 @@
 """How tokens are chosen in a decoding: greedily, or by sampling. Both drafts and verification ask here.
 
 A chooser belongs to one sequence. `tail` is what stands behind the committed output when a row is judged: the drafts
-before it. So a repetition penalty sees each row's true prefix.
+before it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Protocol
 import torch
 
 from spsl_cli.decoding.config import SamplingConfig
-from spsl_cli.decoding.sampling import Dice, SeededDice, distributions, penalised, verify
+from spsl_cli.decoding.sampling import Dice, SeededDice, verify
+from spsl_cli.decoding.scores import SampledScores, Scores
 
 
 @dataclass(frozen=True)
@@ -41,87 +42,68 @@ class Chooser(Protocol):
         ...
 
 
-class _Prefix:
-    """Which tokens a sequence holds, for the repetition penalty; nothing is kept where there is none."""
-
-    def __init__(self, penalty: float) -> None:
-        self.penalty = penalty
-        self._ids: set[int] = set()
-
-    def add(self, token_ids: Sequence[int]) -> None:
-        if self.penalty != 1.0:
-            self._ids.update(token_ids)
-
-    def apply(self, logits: torch.Tensor, tail: Sequence[int]) -> torch.Tensor:
-        """Penalise logits [n, V], row i for the sequence and `tail` without its last n-1-i tokens."""
-        logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
-        if self.penalty == 1.0:
-            return logits
-        rows = logits.shape[0]
-        seen = torch.zeros_like(logits, dtype=torch.bool)
-        seen[:, list(self._ids)] = True
-        for i in range(rows):
-            seen[i, list(tail[: len(tail) - (rows - 1) + i])] = True
-        return penalised(logits, seen, self.penalty)
-
-
 class GreedyChooser:
-    """The likeliest token."""
+    """The token of the highest score."""
 
-    def __init__(self, sampling: SamplingConfig) -> None:
-        self._prefix = _Prefix(sampling.repetition_penalty)
-
-    def note(self, token_ids: Sequence[int]) -> None:
-        """These tokens are now part of the sequence."""
-        self._prefix.add(token_ids)
+    def __init__(self, scores: Scores) -> None:
+        self._scores = scores
+        self.note = scores.note
 
     def choose(self, logits: torch.Tensor, tail: Sequence[int] = ()) -> Choice:
         """The argmax, and the entropy of the softmax, in one transfer from the device."""
-        logits = self._prefix.apply(logits[None], tail)[0]
-        log_p = torch.log_softmax(logits, dim=-1)
+        scores = self._scores(logits[None], tail)[0]
+        log_p = scores.log_softmax(-1)
         entropy = -(log_p.exp() * log_p).nan_to_num(0.0).sum()
-        token, nats = torch.stack((logits.argmax().double(), entropy.double())).tolist()
+        token, nats = torch.stack((scores.argmax().double(), entropy.double())).tolist()
         return Choice(int(token), nats)
 
     def verify(self, drafts: Sequence[Choice], logits: torch.Tensor) -> tuple[int, int]:
         """A draft stands if it is the target's own choice."""
-        choices = self._prefix.apply(logits, [draft.token for draft in drafts]).argmax(-1).tolist()
-        for i, draft in enumerate(drafts):
-            if draft.token != choices[i]:
-                return i, choices[i]
-        return len(drafts), choices[len(drafts)]
+        token_ids = [draft.token for draft in drafts]
+        choices = self._scores(logits, token_ids).argmax(-1).tolist()
+        accepted = next((i for i, token in enumerate(token_ids) if token != choices[i]), len(token_ids))
+        return accepted, choices[accepted]
 
 
 class SamplingChooser:
-    """Tokens drawn from the processed distribution; verification keeps it exactly."""
+    """Tokens drawn from the softmax of the scores; verification keeps that distribution exactly."""
 
-    def __init__(self, sampling: SamplingConfig, dice: Dice | None = None) -> None:
-        self._sampling = sampling
-        self._prefix = _Prefix(sampling.repetition_penalty)
-        self._dice = dice or SeededDice(sampling.seed)
-
-    def note(self, token_ids: Sequence[int]) -> None:
-        """These tokens are now part of the sequence."""
-        self._prefix.add(token_ids)
+    def __init__(self, scores: Scores, dice: Dice) -> None:
+        self._scores, self._dice = scores, dice
+        self.note = scores.note
 
     def choose(self, logits: torch.Tensor, tail: Sequence[int] = ()) -> Choice:
-        """A token drawn from logits [V]."""
+        """A token drawn from logits [V]. RuntimeError if there is none to draw."""
         p = self._distributions(logits[None], tail)[0]
-        entropy = float(torch.special.entr(p).sum())
-        return Choice(self._dice.draw(p), entropy, p)
+        if tail and bool(p.isnan().any()):
+            p = logits.float().softmax(-1).cpu()  # a draft no one may come to; if one does, verify says so
+        _check_drawable(p)
+        return Choice(self._dice.draw(p), float(torch.special.entr(p).sum()), p)
 
     def verify(self, drafts: Sequence[Choice], logits: torch.Tensor) -> tuple[int, int]:
-        """Speculative sampling."""
+        """Speculative sampling. RuntimeError if there is no token to draw where one is wanted."""
         token_ids = [draft.token for draft in drafts]
         p = self._distributions(logits, token_ids)
         q = [draft.distribution for draft in drafts if draft.distribution is not None]
-        return verify(token_ids, p, q, self._dice)
+        accepted, token = verify(token_ids, p, q, self._dice)
+        _check_drawable(p[: accepted + 1])
+        return accepted, token
 
     def _distributions(self, logits: torch.Tensor, tail: Sequence[int]) -> torch.Tensor:
         # On the CPU: the dice are thrown there, and so the same seed gives the same tokens on every device.
-        return distributions(self._prefix.apply(logits, tail), self._sampling).cpu()
+        return self._scores(logits, tail).softmax(-1).cpu()
 
 
-def make_chooser(sampling: SamplingConfig) -> Chooser:
-    """Greedy at temperature 0, sampling above."""
-    return SamplingChooser(sampling) if sampling.temperature > 0 else GreedyChooser(sampling)
+def _check_drawable(p: torch.Tensor) -> None:
+    if bool(p.isnan().any()):
+        raise RuntimeError(
+            "no token can be drawn: the scores are not finite, or a logits processor forbids every token"
+        )
+
+
+def make_chooser(sampling: SamplingConfig, dice: Dice | None = None) -> Chooser:
+    """Greedy at temperature 0, sampling above; `dice` other than those of the seed are for tests."""
+    scores = SampledScores(sampling)
+    if sampling.temperature == 0:
+        return GreedyChooser(scores)
+    return SamplingChooser(scores, dice or SeededDice(sampling.seed))

@@ -8,11 +8,17 @@ from typing import Literal, get_args
 K_MAX = 16
 """The longest draft: the largest candidate of the draft-length controller and of a fixed k."""
 
-STRICT_ROWS = K_MAX + 1
-"""Rows of every forward behind the prompt in strict mode: room for the longest draft and its pending token."""
+STRICT_ROWS = 32
+"""Rows of every forward behind the prompt in strict mode: room for the longest draft and its pending token.
 
-STRICT_BLOCK = 64
-"""Keys that attention reads together in strict mode; with blocks of 16 the rounding was seen to stay the same."""
+And whole tiles of the CPU's kernels: with 17 rows, the last of them were seen to be rounded in another way.
+"""
+
+STRICT_BLOCK = 512
+"""Keys that attention reads together in strict mode: what the CPU's fused kernel takes at a time.
+
+With blocks of 64 to 256, rounding was seen to change where a sequence grew into the next.
+"""
 
 Index = Literal["sparsespec-l", "per-query-head", "vegas", "pillar", "snapkv", "streaming"]
 INDEXES: tuple[str, ...] = get_args(Index)

@@ -57,7 +57,7 @@ class DecodingRun:
             check_strict(target)
         # Rows that are run to fill a shape, beside longer drafts of other rows or in strict mode, need room too.
         room = max(ends) + STRICT_ROWS
-        self.capacity = room + -room % STRICT_BLOCK
+        self.capacity = room + (-room % STRICT_BLOCK if config.strict else 0)
         self.cache = target.allocate(LayerSizes(len(requests), self.capacity, zeroed=config.strict), ends)
         self.prefill_s = 0.0
         self.rows: list[Row] = []

@@ -55,8 +55,8 @@ def penalised(logits: torch.Tensor, seen: torch.Tensor, penalty: float) -> torch
     return torch.where(seen, torch.where(logits > 0, logits / penalty, logits * penalty), logits)
 
 
-def distributions(logits: torch.Tensor, sampling: SamplingConfig) -> torch.Tensor:
-    """Probabilities [n, V] of logits [n, V] after temperature, top-k and top-p, in this order; each row sums to 1.
+def filtered(logits: torch.Tensor, sampling: SamplingConfig) -> torch.Tensor:
+    """Logits [n, V] after temperature, top-k and top-p, in this order: what is filtered out is -inf.
 
     Temperature must be above 0. Tokens whose logit equals that of the k-th stay with it; top-p keeps the fewest tokens
     whose probability reaches p, at least one.
@@ -70,7 +70,7 @@ def distributions(logits: torch.Tensor, sampling: SamplingConfig) -> torch.Tenso
         drop = ordered.softmax(-1).cumsum(-1) <= 1.0 - sampling.top_p
         drop[..., -1] = False
         logits = logits.masked_fill(drop.scatter(-1, order, drop), float("-inf"))
-    return logits.softmax(-1)
+    return logits
 
 
 def acceptance(p: torch.Tensor, q: torch.Tensor, token: int) -> float:

@@ -11,6 +11,7 @@ import torch
 
 from spsl_cli.decoding.config import STRICT_BLOCK, STRICT_ROWS
 from spsl_cli.decoding.kv_cache import LayerSizes
+from spsl_cli.decoding.positions import exact_positions
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.errors import UnsupportedModelError
 
@@ -28,7 +29,8 @@ def check_strict(target: TargetModel) -> None:
     prompt = STRICT_BLOCK - STRICT_ROWS - STEPS // 2
     total = STRICT_BLOCK * 2
     token_ids = (torch.arange(total, device=target.device) * 7919 + 11)[None] % target.vocabulary
-    cache = target.allocate(LayerSizes(1, total, zeroed=True))
+    end = min(total, exact_positions(target.model.config) or total)  # positions behind it are run as the last one
+    cache = target.allocate(LayerSizes(1, total, zeroed=True), [end])
     target.dense_forward(cache, token_ids[:, :prompt], (0,))
     cache.commit(0, prompt, 1)
     seen: dict[int, torch.Tensor] = {}

@@ -26,11 +26,12 @@ from transformers.generation.streamers import BaseStreamer
 
 import spsl_cli
 from spsl_cli.decoding import decoder, engine
+from spsl_cli.decoding.chooser import SamplingChooser
 from spsl_cli.decoding.config import DecodeConfig
-from spsl_cli.decoding.hf import chooser as hf_chooser
-from spsl_cli.decoding.hf.chooser import ProcessedSamplingChooser, ProcessedScores
+from spsl_cli.decoding.hf import scores as hf_scores
 from spsl_cli.decoding.hf.generate import hf_generate
 from spsl_cli.decoding.hf.processors import RowProcessors
+from spsl_cli.decoding.hf.scores import ProcessedScores
 from tests.models import CONFIGS, VOCABULARY, byte_tokenizer, random_prompt, tiny_model
 from tests.statistical import table
 
@@ -386,9 +387,9 @@ def test_every_output_has_its_exact_probability(quality, k, monkeypatch):
 
     def chooser(_sampling, dice):
         own = RowProcessors(processors, 0, 1)
-        return ProcessedSamplingChooser(ProcessedScores(torch.empty(0, dtype=torch.long), own, (), 6), dice)
+        return SamplingChooser(ProcessedScores(torch.empty(0, dtype=torch.long), own, (), 6), dice)
 
-    monkeypatch.setattr(table, "SamplingChooser", chooser)
+    monkeypatch.setattr(table, "make_chooser", chooser)
     target = table.TableTarget(3, quality)
     found = table.enumerated_distribution(target, None, k, 4)
     expected = {(): 1.0}
@@ -659,9 +660,9 @@ def test_the_decoder_is_made_once_and_does_not_keep_the_model_alive(monkeypatch)
 
 def test_a_mutant_is_noticed(monkeypatch):
     """Were every row judged behind the committed tokens alone, the processors would see the wrong prefix."""
-    right = hf_chooser.ProcessedScores.__call__
+    right = hf_scores.ProcessedScores.__call__
     stale = {"repetition_penalty": 1.4, "no_repeat_ngram_size": 1}
     monkeypatch.setattr(
-        hf_chooser.ProcessedScores, "__call__", lambda self, logits, tail: right(self, logits, [1] * len(tail))
+        hf_scores.ProcessedScores, "__call__", lambda self, logits, tail: right(self, logits, [1] * len(tail))
     )
     assert any(not torch.equal(*both(tiny_model(seed=seed), one(), **stale)) for seed in range(4))

@@ -10,9 +10,9 @@ from functools import cache
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, MistralConfig
+from transformers import AutoModelForCausalLM, GPT2Config, MistralConfig
 
-from spsl_cli.decoding.config import INDEXES, STRICT_ROWS, DecodeConfig, SamplingConfig
+from spsl_cli.decoding.config import INDEXES, STRICT_BLOCK, STRICT_ROWS, DecodeConfig, SamplingConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.forward_state import Mode
 from spsl_cli.errors import UnsupportedModelError
@@ -75,19 +75,27 @@ def test_the_output_does_not_depend_on_the_draft_length(size, seed, length):
     assert [k for k in WAYS if outputs[k] != outputs[None]] == []
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("length", [40, 120, 300])
-def test_a_token_has_the_same_logits_at_every_place_of_a_forward(length, dtype):
-    """Bit for bit, whichever row runs it, whatever stands behind it, within a block of keys and across its end."""
-    run = prepared(SparseSpecDecoder(model_of(LARGE, 6, dtype)), random_prompt(length, 6), new_tokens=STRICT_ROWS + 20)
-    tokens = torch.tensor([random_prompt(STRICT_ROWS + 20, 9)])
-    seen: dict[int, torch.Tensor] = {}
-    for step in range(20):
-        rows = STRICT_ROWS - step % 5
-        logits = run.target.dense_forward(run.cache, tokens[:, step : step + rows], (0,), strict=True)[0]
-        for i, row in enumerate(logits):
-            assert torch.equal(seen.setdefault(step + i, row.clone()), row)
-        run.cache.commit(0, 1, 16)
+SHAPES = {"2 heads share": (4, 2, 16), "3 heads share": (6, 2, 32), "one KV head": (4, 1, 64)}
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_token_has_the_same_logits_at_every_place_of_a_forward(shape, dtype):
+    """Bit for bit, whichever row runs it, however many tokens stand behind it, and on both sides of a block of keys."""
+    heads, kv_heads, size = SHAPES[shape]
+    sizes = {"num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": size, "hidden_size": 192}
+    decoder = SparseSpecDecoder(tiny_model(dtype=dtype, num_hidden_layers=2, **sizes))
+    steps = 20
+    tokens = torch.tensor([random_prompt(STRICT_ROWS + steps, 9)])
+    for length in (40, 150, 215, 280, 470):
+        run = prepared(decoder, random_prompt(length), new_tokens=STRICT_ROWS + steps)
+        seen: dict[int, torch.Tensor] = {}
+        for step in range(steps):
+            rows = 17 - step % 5
+            logits = run.target.dense_forward(run.cache, tokens[:, step : step + rows], (0,), strict=True)[0]
+            for i, row in enumerate(logits):
+                assert torch.equal(seen.setdefault(step + i, row.clone()), row)
+            run.cache.commit(0, 1, 16)
 
 
 def test_nor_on_the_index():
@@ -103,9 +111,9 @@ def test_nor_on_the_index():
 
 
 def test_nor_on_the_other_rows_of_a_batch():
-    """Prompts of one, two and three blocks of keys; the output of one grows across the end of a block."""
+    """The output of one grows across the end of a block of keys."""
     decoder = SparseSpecDecoder(model_of(LARGE, 6))
-    prompts = [random_prompt(length, 6) for length in (150, 20, 110)]
+    prompts = [random_prompt(length, 6) for length in (150, 20, STRICT_BLOCK - STRICT_ROWS - 10)]
     together = outputs_of(prepared(decoder, *prompts), ways=(None, 1, 4), strict=True)
     for row, prompt in enumerate(prompts):
         run = prepared(decoder, prompt)
@@ -193,7 +201,7 @@ def test_every_dense_forward_behind_the_prompt_has_the_same_rows(k, monkeypatch)
 @pytest.mark.parametrize("k", [None, 1, 4, "auto"])
 @pytest.mark.parametrize("family", CONFIGS)
 def test_greedy_output_in_float32_is_that_of_generate(family, k):
-    """Across the end of a block of keys, and from a single token."""
+    """Also from a single token."""
     model = tiny_model(family, num_hidden_layers=2)
     for length in (1, 56):
         prompt = random_prompt(length)
@@ -208,6 +216,18 @@ def test_sampling_in_strict_mode_repeats():
     assert first.token_ids == second.token_ids
     plain = SparseSpecDecoder(decoder.target.model, DecodeConfig(k=3))
     assert plain.decode(random_prompt(30), max_new_tokens=20, sampling=sampling).token_ids == first.token_ids
+
+
+def test_a_model_of_few_positions_is_checked_and_run_within_them():
+    """The check alone would run more positions than this model has."""
+    torch.manual_seed(0)
+    sizes = {"vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64}
+    config = GPT2Config(**sizes, bos_token_id=None, eos_token_id=None, pad_token_id=0)
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+    run = prepared(SparseSpecDecoder(model), random_prompt(64 - NEW))
+    outputs = outputs_of(run, ways=(None, 4), strict=True)
+    assert outputs[4] == outputs[None]
+    assert len(outputs[None][0]) == NEW
 
 
 # ---- refused ----------------------------------------------------------------------------------------------------

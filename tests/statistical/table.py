@@ -11,14 +11,13 @@ from functools import lru_cache
 import torch
 
 from spsl_cli.decoding import engine
-from spsl_cli.decoding.chooser import SamplingChooser
+from spsl_cli.decoding.chooser import make_chooser
 from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
 from spsl_cli.decoding.counters import Counters
 from spsl_cli.decoding.forward_state import ForwardState
 from spsl_cli.decoding.kv_cache import DecoderCache
 from spsl_cli.decoding.output import Output
 from spsl_cli.decoding.row import Row
-from spsl_cli.decoding.sampling import distributions
 
 PROMPT = (1, 0)
 
@@ -58,7 +57,7 @@ class TableTarget:
 def run_loop(target, sampling, dice, k, new_tokens):
     """One decoding of the real loop behind `PROMPT`; the new tokens."""
     cache = DecoderCache([], ForwardState(), [len(PROMPT)], [len(PROMPT) + new_tokens], [0])
-    chooser, config = SamplingChooser(sampling, dice), DecodeConfig(k=k)
+    chooser, config = make_chooser(sampling, dice), DecodeConfig(k=k)
     row = Row(0, chooser, Output(new_tokens), Counters(config, new_tokens=1))
     chooser.note(PROMPT)
     target.written = list(PROMPT)
@@ -75,9 +74,9 @@ def exact_distribution(target, sampling: SamplingConfig, new_tokens: int) -> dic
         longer = {}
         for tokens, weight in outputs.items():
             logits = target.logits(PROMPT + tokens, False)[None]
-            chooser = SamplingChooser(sampling)
+            chooser = make_chooser(sampling)
             chooser.note(PROMPT + tokens)
-            p = distributions(chooser._prefix.apply(logits, ()), sampling)[0].tolist()
+            p = chooser._distributions(logits, ())[0].tolist()
             longer |= {(*tokens, token): weight * chance for token, chance in enumerate(p) if chance > 0}
         outputs = longer
     return outputs

@@ -130,7 +130,7 @@ def test_soft_caps_and_sinks_are_in_the_mass(family):
         "layer_types": ["sliding_attention", "full_attention"], "pad_token_id": 0, "bos_token_id": None,
         "eos_token_id": None,
     }  # fmt: skip
-    own = {"attn_logit_softcapping": 1.0} if family == "gemma2" else {"num_local_experts": 4, "num_experts_per_tok": 2}
+    own = {"attn_logit_softcapping": 0.3} if family == "gemma2" else {"num_local_experts": 4, "num_experts_per_tok": 2}
     torch.manual_seed(0)
     config = AutoConfig.for_model(family, **sizes, **own)
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
@@ -148,7 +148,7 @@ def test_soft_caps_and_sinks_are_in_the_mass(family):
     committed = torch.tensor([random_prompt(60) + run.output.token_ids[:-1]])
     weights = model(input_ids=committed, output_attentions=True, use_cache=False).attentions[1][0]
     if family == "gpt_oss":
-        assert weights[:, -1].sum(-1).max() < 0.9  # what attends to nothing is missing
+        assert weights[:, -1].sum(-1).min() < 0.9  # what attends to nothing is missing
     expected = weights[:, -16:].view(2, 2, 16, -1).sum((1, 2))
     (layer,) = run.cache.drafting_layers
     torch.testing.assert_close(layer.importance.scores(0, expected.shape[1]), expected, rtol=2e-3, atol=1e-3)

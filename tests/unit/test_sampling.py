@@ -14,9 +14,9 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from spsl_cli.decoding.chooser import GreedyChooser, SamplingChooser
+from spsl_cli.decoding.chooser import make_chooser
 from spsl_cli.decoding.config import SamplingConfig
-from spsl_cli.decoding.sampling import SeededDice, acceptance, distributions, residual
+from spsl_cli.decoding.sampling import SeededDice, acceptance, filtered, residual
 
 
 def random_distribution(generator, size, kind):
@@ -25,7 +25,7 @@ def random_distribution(generator, size, kind):
     if kind == "zeros":
         p *= torch.rand(size, generator=generator) < 0.5
     if kind == "top-p":
-        return distributions(p.log()[None], SamplingConfig(temperature=1.0, top_p=0.7))[0]
+        return filtered(p.log()[None], SamplingConfig(temperature=1.0, top_p=0.7)).softmax(-1)[0]
     if kind == "one-hot":
         p = torch.zeros(size, dtype=torch.float64)
     p[int(torch.randint(size, (1,), generator=generator))] += 0.5
@@ -82,7 +82,7 @@ def test_distributions_are_those_of_hugging_face(temperature, top_k, top_p, pena
         processors.append(TopKLogitsWarper(top_k))
     if top_p < 1.0:
         processors.append(TopPLogitsWarper(top_p))
-    chooser = SamplingChooser(SamplingConfig(temperature, top_p, top_k, penalty))
+    chooser = make_chooser(SamplingConfig(temperature, top_p, top_k, penalty))
     chooser.note(prompt)
     ours = chooser._distributions(logits, drafts)
     for i, row in enumerate(logits):
@@ -94,7 +94,7 @@ def test_distributions_are_those_of_hugging_face(temperature, top_k, top_p, pena
 
 
 def test_greedy_applies_the_repetition_penalty():
-    chooser = GreedyChooser(SamplingConfig(repetition_penalty=2.0))
+    chooser = make_chooser(SamplingConfig(repetition_penalty=2.0))
     logits = torch.tensor([3.0, 2.0, -1.0])
     assert chooser.choose(logits).token == 0
     chooser.note([0])

@@ -17,12 +17,12 @@ import torch
 from transformers import GenerationConfig, LogitsProcessorList, PreTrainedModel, StoppingCriteriaList
 from transformers.generation.utils import GenerateDecoderOnlyOutput
 
-from spsl_cli.decoding.chooser import Chooser
+from spsl_cli.decoding.chooser import Chooser, GreedyChooser, SamplingChooser
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.hf.checks import check_inputs, check_options, padding_lengths
-from spsl_cli.decoding.hf.chooser import ProcessedGreedyChooser, ProcessedSamplingChooser, ProcessedScores
 from spsl_cli.decoding.hf.processors import Processor, RowProcessors, check_processors
+from spsl_cli.decoding.hf.scores import ProcessedScores
 from spsl_cli.decoding.hf.stopping import Endings
 from spsl_cli.decoding.hf.stream import Streamer, TokenFeed, arguments_of_generate, streaming
 from spsl_cli.decoding.row import RowRequest
@@ -89,7 +89,7 @@ def _requests(
     def chooser(row: int) -> Chooser:
         own = RowProcessors(processors, row, rows)
         scores = ProcessedScores(input_ids[row, : padding[row]], own, endings.eos, endings.max_length)
-        return ProcessedSamplingChooser(scores, SeededDice(seeds[row])) if sample else ProcessedGreedyChooser(scores)
+        return SamplingChooser(scores, SeededDice(seeds[row])) if sample else GreedyChooser(scores)
 
     def request(row: int) -> RowRequest:
         output = partial(endings.output, input_ids[row], row, rows)
