@@ -10,12 +10,15 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
+PADDED_CHUNK = 512
+
 
 class EagerLoop:
     """Greedy decoding with a `DynamicCache` and eager attention: what `generate` does without a fused kernel.
 
     The prompts are prefilled once, left-padded to one length, through the model's present attention (eager would hold
-    scores of whole prompts at once); each decoding starts from there again.
+    scores of whole prompts at once); padded ones in chunks, since a mask makes other kernels hold them as well. Each
+    decoding starts from there again.
     """
 
     def __init__(self, model: PreTrainedModel, prompts: Sequence[Sequence[int]]) -> None:
@@ -27,8 +30,12 @@ class EagerLoop:
         padding = torch.tensor([[self._length - len(prompt)] for prompt in prompts], device=model.device)
         ids = [[0] * (self._length - len(prompt)) + list(prompt) for prompt in prompts]
         self._padding = padding if bool(padding.any()) else None
+        whole = torch.tensor(ids, device=model.device)
+        chunk = self._length if self._padding is None else PADDED_CHUNK
         with torch.inference_mode():
-            self._first = self._step(torch.tensor(ids, device=model.device), self._length)
+            for begin in range(0, self._length, chunk):
+                part = whole[:, begin : begin + chunk]
+                self._first = self._step(part, begin + part.shape[1])
 
     def _step(self, token_ids: torch.Tensor, end: int) -> list[int]:
         """Run token_ids [B, q] up to column `end`; the likeliest next token of every row."""
