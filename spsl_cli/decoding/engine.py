@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from spsl_cli.decoding.controller import make_controller
+from spsl_cli.decoding.costs import StepCosts
 from spsl_cli.decoding.counters import RoundTimes
 from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.policies import Counted, make_policy
@@ -32,7 +33,10 @@ class SpeculativeLoop(DecodingLoop):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.controller = make_controller(self.config, self.costs)
+        # Measured costs differ from run to run, and with them draft lengths and so the throws of the dice: where tokens
+        # are drawn, the controller is left to what it presumes, and a seed gives the same tokens.
+        greedy = all(row.greedy for row in self.rows)
+        self.controller = make_controller(self.config, self.costs if greedy else StepCosts())
         self.policy = make_policy(self.config)
         self.proposer = SparseSelfDraft(self.target, self.cache)
 
@@ -40,17 +44,13 @@ class SpeculativeLoop(DecodingLoop):
         """One round of these rows; returns what happened."""
         times, start = RoundTimes(), self._now()
         drafts = self._draft(rows, times)
-        inputs = torch.tensor(
-            [[row.pending, *(choice.token for choice in draft)] for row, draft in zip(rows, drafts, strict=True)],
-            device=self.target.device,
-        )
+        inputs = self._inputs(rows, drafts)
         keep = 0 if self.policy.counts in (Counted.NOTHING, Counted.PROMPT) else inputs.shape[1]
         sequences = tuple(row.sequence for row in rows)
         logits = self.target.dense_forward(self.cache, inputs, sequences, keep=keep, strict=self.config.strict)
 
         results = []
         for row, draft, behind in zip(rows, drafts, logits, strict=True):
-            del draft[row.output.remaining - 1 :]  # a shorter row's last drafts, made for the others' sake
             accepted, bonus = row.chooser.verify(draft, behind[: len(draft) + 1])  # row i judges draft i+1
             taken = row.take([*(choice.token for choice in draft[:accepted]), bonus])
             self.cache.commit(
@@ -60,10 +60,18 @@ class SpeculativeLoop(DecodingLoop):
         times.verify = self._now() - start - times.total
         return self._account(rows, drafts, results, times)
 
+    def _inputs(self, rows: Sequence[Row], drafts: Drafts) -> torch.Tensor:
+        """Pending tokens and drafts [R, k+1]; a shorter row is filled up with its last token."""
+        longest = max(map(len, drafts))
+        lines = []
+        for row, draft in zip(rows, drafts, strict=True):
+            tokens = [row.pending, *(choice.token for choice in draft)]
+            lines.append(tokens + tokens[-1:] * (longest - len(draft)))
+        return torch.tensor(lines, device=self.target.device)
+
     def _draft(self, rows: Sequence[Row], times: RoundTimes) -> Drafts:
         """Draft over views that hold everything committed so far; nothing where only one token is left to come."""
-        limit = max(row.output.remaining for row in rows) - 1
-        if limit == 0 or rows[0].counters.k_histogram[0] < PLAIN_STEPS:
+        if max(row.room for row in rows) == 0 or rows[0].counters.k_histogram[0] < PLAIN_STEPS:
             return [[] for _ in rows]
         start = self._now()
         for row in rows:
@@ -72,7 +80,7 @@ class SpeculativeLoop(DecodingLoop):
         for row in rows:
             refresh_view(self.cache, row.sequence, self.policy)
         refreshed = self._now()
-        drafts = self.proposer.propose(rows, limit, self.controller)
+        drafts = self.proposer.propose(rows, self.controller)
         times.mass, times.refresh, times.draft = counted - start, refreshed - counted, self._now() - refreshed
         return drafts
 

@@ -13,7 +13,7 @@ from spsl_cli.decoding.row import Row
 from spsl_cli.decoding.target import TargetModel
 
 Drafts = list[list[Choice]]
-"""For each row its drafted tokens in order, as many for each."""
+"""For each row its drafted tokens in order: as many for all, but for rows that have room for fewer."""
 
 
 class SparseSelfDraft:
@@ -23,20 +23,23 @@ class SparseSelfDraft:
         self.target = target
         self.cache = cache
 
-    def propose(self, rows: Sequence[Row], limit: int, controller: Controller) -> Drafts:
-        """Up to `limit` tokens behind each pending one, as many as the controller wants.
+    def propose(self, rows: Sequence[Row], controller: Controller) -> Drafts:
+        """Tokens behind each pending one, as many as the controller wants, and for no row more than it has room for.
 
-        The controller sees entropies only, never the tokens drawn: a token once drawn stays in the draft.
+        The controller sees entropies only, never the tokens drawn: a token once drawn stays in the draft. A row that
+        has enough is run on beside the others, but nothing is chosen for it.
         """
         sequences = tuple(row.sequence for row in rows)
         drafts: Drafts = [[] for _ in rows]
         tokens = [row.pending for row in rows]
-        for depth in range(limit):
-            if not controller.wants_more([[choice.entropy for choice in draft] for draft in drafts]):
+        for depth in range(max(row.room for row in rows)):
+            open_rows = [i for i, row in enumerate(rows) if row.room > depth]
+            if not controller.wants_more([[choice.entropy for choice in drafts[i]] for i in open_rows]):
                 break
             ids = torch.tensor(tokens, device=self.target.device)[:, None]
             logits = self.target.draft_forward(self.cache, ids, sequences, depth)
-            for row, draft, behind in zip(rows, drafts, logits, strict=True):
-                draft.append(row.chooser.choose(behind[-1], [choice.token for choice in draft]))
-            tokens = [draft[-1].token for draft in drafts]
+            for i in open_rows:
+                choice = rows[i].chooser.choose(logits[i, -1], [choice.token for choice in drafts[i]])
+                drafts[i].append(choice)
+                tokens[i] = choice.token
         return drafts

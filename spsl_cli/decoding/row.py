@@ -31,11 +31,17 @@ class Row:
     chooser: Chooser
     output: Output
     counters: Counters
+    greedy: bool = True
 
     @property
     def pending(self) -> int:
         """The last token decided; its KV row is not written yet."""
         return self.output.token_ids[-1]
+
+    @property
+    def room(self) -> int:
+        """How many tokens may be drafted: all that may still come but one, which the verify gives in any case."""
+        return self.output.remaining - 1
 
     @property
     def finished(self) -> bool:

@@ -161,7 +161,8 @@ class DecodingRun:
         for sequence, request in enumerate(self.requests):
             chooser, output = request.make_chooser(), self._outputs[sequence]
             chooser.note(request.prompt_ids)
-            row = Row(sequence, chooser, output, Counters(config, new_tokens=1, prefill_s=self.prefill_s))
+            counters = Counters(config, new_tokens=1, prefill_s=self.prefill_s)
+            row = Row(sequence, chooser, output, counters, request.greedy)
             row.take([chooser.choose(self._first_logits[sequence]).token])
             rows.append(row)
         return rows

@@ -335,9 +335,9 @@ def test_windows_soft_caps_and_sinks(family, options):
 # ---- sampling ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("k", "certain"), [(None, NEW), (1, NEW - 1), (4, NEW - 4)])
-def test_row_i_throws_the_dice_of_seed_plus_i(k, certain):
-    """The same tokens as alone, until a row's end is nearer than the draft: there others' drafts throw its dice too."""
+@pytest.mark.parametrize("k", [None, 1, 4])
+def test_row_i_throws_the_dice_of_seed_plus_i(k):
+    """The same tokens as alone: others' drafts throw no dice of this row, near its end either."""
     decoder = decoder_with(speculation=False) if k is None else decoder_with(k=k)
     prompts = prompts_of((70, 5, 70))
     prompts[2] = prompts[0]
@@ -346,7 +346,7 @@ def test_row_i_throws_the_dice_of_seed_plus_i(k, certain):
     for i, (prompt, result) in enumerate(zip(prompts, results, strict=True)):
         own = SamplingConfig(temperature=0.9, top_p=0.95, seed=40 + i)
         alone = decoder.decode(prompt, max_new_tokens=NEW, sampling=own)
-        assert result.token_ids[:certain] == alone.token_ids[:certain]
+        assert result.token_ids == alone.token_ids
         assert len(result.token_ids) == NEW
     assert results[0].token_ids != results[2].token_ids
     again = decoder.decode_batch(prompts, max_new_tokens=NEW, sampling=sampling)

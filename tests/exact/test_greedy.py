@@ -97,10 +97,10 @@ class HandMade:
     def __init__(self, truth, good):
         self.truth, self.good, self.output = truth, good, None
 
-    def propose(self, _rows, limit, _controller):
+    def propose(self, rows, _controller):
         done = len(self.output.token_ids)
         depth = next(self.good)
-        draft = list(self.truth[done : done + min(limit, 6)])
+        draft = list(self.truth[done : done + min(rows[0].room, 6)])
         spoiled = [(token + 1) % VOCABULARY for token in draft[depth:]]
         return [[Choice(token, 0.0) for token in draft[:depth] + spoiled]]
 

@@ -296,8 +296,8 @@ def test_models_here_are_listed_without_those_that_cannot_run(caches):
     assert installed() == ()
     good = snapshot(caches)
     (snapshot(caches, "org/broken") / "config.json").unlink()
-    windowed = snapshot(caches, "org/windowed") / "config.json"
-    windowed.write_text(windowed.read_text().replace('"model_type": "llama"', '"model_type": "mistral"'))
+    latent = snapshot(caches, "org/latent") / "config.json"
+    latent.write_text(latent.read_text().replace('"model_type": "llama"', '"model_type": "deepseek_v3"'))
     (model,) = installed()
     assert (model.id, model.path, model.revision) == ("org/tiny", good, COMMIT)
     assert (model.license, model.context_length) == ("apache-2.0", 512)
