@@ -66,7 +66,8 @@ class DecodeConfig:
     k: draft length, 1 to `K_MAX`, or "auto" for the controller.
     controller: "entropy" (Eq. 6-8 of the paper) or "fixed" (follows from an integer `k`).
     index: which positions a draft reads: "sparsespec-l" or another published design, see `spsl_cli.decoding.policies`.
-    importance: "window" sums the mass of exactly the last W queries; "decayed" forgets 1/W of the sum with every query.
+    importance: "window" sums the mass of exactly the last W queries; "decayed" forgets 1/W of the sum with every query
+    (of the indexes that count committed queries; the others sum theirs anew).
     speculation: False is plain autoregressive decoding on the same buffers.
     strict: every forward behind the prompt has the same shape, `STRICT_ROWS` rows, so that rounding does not depend on
     what was drafted, nor on other rows of a batch; slower. Meant for 16-bit types.

@@ -21,7 +21,7 @@ from spsl_cli.decoding.forward_state import PendingQueries
 from spsl_cli.decoding.kv_cache import DraftSizes, LayerSizes
 from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.output import Output
-from spsl_cli.decoding.policies import make_policy
+from spsl_cli.decoding.policies import Counted, make_policy
 from spsl_cli.decoding.positions import check_positions, prefill_in_one
 from spsl_cli.decoding.row import Row, RowRequest
 from spsl_cli.decoding.sparse_index import Budget
@@ -151,7 +151,8 @@ class DecodingRun:
     def _prepare_drafting(self, config: DecodeConfig) -> None:
         policy = make_policy(config)
         slots = Budget.resolve(config, self.capacity).total + K_MAX
-        sizes = DraftSizes(slots, policy.per_query_head, policy.window, config.importance == "decayed")
+        decayed = config.importance == "decayed" and policy.counts is Counted.COMMITTED  # the others count once
+        sizes = DraftSizes(slots, policy.per_query_head, policy.window, decayed)
         for layer in self.cache.drafting_layers:
             layer.prepare_drafting(sizes)
 

@@ -80,15 +80,19 @@ def memory_plan(
     config: PreTrainedConfig, weights_bytes: int, dtype_bytes: int, tokens: int, budget: float
 ) -> MemoryPlan:
     """What `tokens` positions take. `budget`: the draft's share of them (float, up to 1.0) or their number (int)."""
+    from transformers.cache_utils import get_layer_types_and_kwargs  # noqa: PLC0415
+
     share = math.ceil(budget * tokens) if isinstance(budget, float) else min(budget, tokens)
-    per_token = kv_bytes_per_token(config, dtype_bytes)
-    kv_heads = sum(heads for heads, _ in _kv_heads_and_width(config.get_text_config(decoder=True)))
+    text = config.get_text_config(decoder=True)
+    kinds, _ = get_layer_types_and_kwargs(text)
+    shapes = zip(kinds, _kv_heads_and_width(text), strict=True)
+    drafted = [shape for kind, shape in shapes if kind == "full_attention"]  # layers with a window have no view
     return MemoryPlan(
         tokens=tokens,
         weights=weights_bytes,
-        kv=per_token * tokens,
-        draft_view=per_token * share,
-        importance=IMPORTANCE_BYTES * kv_heads * tokens,
+        kv=kv_bytes_per_token(config, dtype_bytes) * tokens,
+        draft_view=sum(2 * kv_heads * width for kv_heads, width in drafted) * dtype_bytes * share,
+        importance=IMPORTANCE_BYTES * sum(kv_heads for kv_heads, _ in drafted) * tokens,
     )
 
 

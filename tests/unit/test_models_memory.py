@@ -124,3 +124,14 @@ def test_the_default_follows_the_memory_of_the_gpu(gigabytes, model, quantize):
     chosen = default_for_cuda(round(gigabytes * 1e9))
     assert (chosen.id, chosen.quantize) == (model, quantize)
     assert f"{gigabytes:.1f} GB" in chosen.reason
+
+
+def test_layers_with_a_window_take_nothing_for_drafts():
+    """They hold every position all the same, so that an answer can start again from its prompt."""
+    kinds = ["full_attention", "sliding_attention"] * 2
+    both = AutoConfig.for_model("qwen3", num_hidden_layers=4, layer_types=kinds, sliding_window=64, max_window_layers=0)
+    full = AutoConfig.for_model("qwen3", num_hidden_layers=4)
+    plan, whole = (memory_plan(config, 0, 4, 1000, 0.1) for config in (both, full))
+    assert plan.kv == whole.kv
+    assert 2 * plan.draft_view == whole.draft_view
+    assert 2 * plan.importance == whole.importance
