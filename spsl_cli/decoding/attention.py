@@ -9,6 +9,8 @@ Names of dimensions: Hq query heads, Hkv KV heads, G = Hq / Hkv, q query rows, n
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 MASS_ROWS = 8
@@ -138,14 +140,7 @@ def attend_chunk(
     """
     (heads, rows, _), (kv_heads, total, _) = query.shape, keys.shape
     past, groups = total - rows, heads // kv_heads
-    grouped = query.view(kv_heads, groups, rows, -1)
-    new_keys, new_values = keys[:, past:], values[:, past:]
-    squares = [
-        scaled_dot_product(grouped[:, g], new_keys, new_values, scale, causal=True, softcap=softcap)
-        for g in range(groups)
-    ]
-    output = torch.stack([square[0] for square in squares], dim=1).flatten(1, 2)  # [Hkv, G*q, D]
-    lse = torch.stack([square[1] for square in squares], dim=1).flatten(1, 2)  # [Hkv, G*q]
+    output, lse = _by_group(query, keys[:, past:], values[:, past:], scale, causal=True, softcap=softcap)
     if past:
         past_output, past_lse = scaled_dot_product(
             pack(query, kv_heads), keys[:, :past], values[:, :past], scale, softcap=softcap
@@ -165,12 +160,19 @@ def attend_windowed_chunk(
     softcap: float | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """A prefill chunk of a sliding-window layer: as `attend_chunk`, over the keys in reach under a mask [q, n]."""
-    (heads, rows, _), kv_heads = query.shape, keys.shape[0]
-    groups = heads // kv_heads
-    grouped = query.view(kv_heads, groups, rows, -1)
-    parts = [scaled_dot_product(grouped[:, g], keys, values, scale, mask=mask, softcap=softcap) for g in range(groups)]
-    output = torch.stack([part[0] for part in parts], dim=1).flatten(1, 2)
-    return unpack(output, rows), torch.stack([part[1] for part in parts], dim=1)
+    rows, kv_heads = query.shape[1], keys.shape[0]
+    output, lse = _by_group(query, keys, values, scale, mask=mask, softcap=softcap)
+    return unpack(output, rows), lse.view(kv_heads, -1, rows)
+
+
+def _by_group(
+    query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: float, **options: Any
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """`scaled_dot_product` for one query head of every group after the other: [Hkv, G*q, D] and [Hkv, G*q]."""
+    grouped = query.view(keys.shape[0], -1, *query.shape[1:])
+    parts = [scaled_dot_product(heads, keys, values, scale, **options) for heads in grouped.unbind(1)]
+    outputs, lses = zip(*parts, strict=True)
+    return torch.stack(outputs, dim=1).flatten(1, 2), torch.stack(lses, dim=1).flatten(1, 2)
 
 
 def with_sinks(output: torch.Tensor, lse: torch.Tensor, sinks: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

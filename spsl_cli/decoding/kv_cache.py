@@ -143,9 +143,8 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         state, rows = self.state, key_states.shape[2]
         if self.reads_view:
             for store, new in zip(self.sparse, (key_states, value_states), strict=True):
-                repeat = store.shape[2] // new.shape[1]
                 for i, (sequence, slot) in enumerate(zip(state.sequences, state.slots, strict=True)):
-                    store[sequence, slot] = new[i, :, 0].repeat_interleave(repeat, 0)
+                    store[sequence, slot].view(new.shape[1], -1, new.shape[3])[:] = new[i]  # for all heads of a KV head
         else:
             for store, new in zip(self.dense, (key_states, value_states), strict=True):
                 for i, (sequence, start) in enumerate(zip(state.sequences, state.starts, strict=True)):

@@ -43,9 +43,9 @@ class DecodingRun:
         if not requests:
             raise ValueError("there is no prompt to decode")
         self.target, self.requests, self.config = target, list(requests), config
-        outputs = [request.make_output() for request in requests]
+        self.outputs = [request.make_output() for request in requests]
         ends = []
-        for request, output in zip(requests, outputs, strict=True):
+        for request, output in zip(requests, self.outputs, strict=True):
             ids = request.prompt_ids
             if not ids:
                 raise ValueError("the prompt has no tokens")
@@ -64,7 +64,6 @@ class DecodingRun:
         self.loop: DecodingLoop | None = None
         self._first_logits: list[torch.Tensor] = []
         self._seeds: list[list[PendingQueries]] = []
-        self._outputs = outputs
 
     @property
     def prompt_ids(self) -> list[int]:
@@ -75,11 +74,6 @@ class DecodingRun:
     def output(self) -> Output:
         """The output of the first row."""
         return self.outputs[0]
-
-    @property
-    def outputs(self) -> list[Output]:
-        """The output of every row."""
-        return self._outputs
 
     @property
     def max_new_tokens(self) -> int:
@@ -114,7 +108,7 @@ class DecodingRun:
 
     def rewind(self) -> None:
         """Back to the prompts, as after the prefill."""
-        self._outputs = [request.make_output() for request in self.requests]
+        self.outputs = [request.make_output() for request in self.requests]
         for sequence, request in enumerate(self.requests):
             self.cache.lengths[sequence] = len(request.prompt_ids)
             self.cache.forget(sequence)
@@ -160,7 +154,7 @@ class DecodingRun:
         """Rows that hold their first token, which the prefill's last logits give."""
         rows = []
         for sequence, request in enumerate(self.requests):
-            chooser, output = request.make_chooser(), self._outputs[sequence]
+            chooser, output = request.make_chooser(), self.outputs[sequence]
             chooser.note(request.prompt_ids)
             counters = Counters(config, new_tokens=1, prefill_s=self.prefill_s)
             row = Row(sequence, chooser, output, counters, request.greedy)

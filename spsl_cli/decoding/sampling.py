@@ -50,8 +50,6 @@ class SeededDice:
 
 def penalised(logits: torch.Tensor, seen: torch.Tensor, penalty: float) -> torch.Tensor:
     """Repetition penalty (Keskar et al. 2019): in logits [n, V], tokens that `seen` [n, V] marks become less likely."""
-    if penalty == 1.0:
-        return logits
     return torch.where(seen, torch.where(logits > 0, logits / penalty, logits * penalty), logits)
 
 

@@ -10,7 +10,7 @@ from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.forward_state import Mode
 from spsl_cli.decoding.kv_cache import DraftSizes, LayerSizes
-from spsl_cli.decoding.policies import make_policy, sparsespec_l
+from spsl_cli.decoding.policies import base, make_policy
 from spsl_cli.decoding.sparse_index import Budget
 from spsl_cli.decoding.target import TargetModel
 from tests.models import random_prompt, tiny_model
@@ -78,8 +78,8 @@ def test_drafting_reads_only_the_budget(budget, monkeypatch):
 def test_the_view_holds_the_rows_of_the_index(monkeypatch):
     """Each KV head of each layer gets the dense rows of its own positions, sink first, recent last."""
     chosen = []
-    select = sparsespec_l.select_positions
-    monkeypatch.setattr(sparsespec_l, "select_positions", lambda *args: chosen.append(select(*args)) or chosen[-1])
+    select = base.select_positions
+    monkeypatch.setattr(base, "select_positions", lambda *args: chosen.append(select(*args)) or chosen[-1])
     run = SparseSpecDecoder(tiny_model(), DecodeConfig(k=2, budget=40)).prepare(random_prompt(200), max_new_tokens=8)
     list(run.prefill())
     list(run.decode())

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from enum import Enum
 from typing import ClassVar
 
 import torch
 
 from spsl_cli.decoding.config import DecodeConfig
-from spsl_cli.decoding.sparse_index import Budget
+from spsl_cli.decoding.sparse_index import Budget, select_positions
 
 
 class Counted(Enum):
@@ -21,7 +20,7 @@ class Counted(Enum):
     LAST_VERIFY = "all queries of the last dense forward, those of rejected drafts too"
 
 
-class IndexPolicy(ABC):
+class IndexPolicy:
     """Chooses the positions of every layer, head and sequence of one decoding.
 
     `per_query_head`: every query head has an index and a view of its own, instead of every KV head.
@@ -42,6 +41,6 @@ class IndexPolicy(ABC):
         """How many positions of each group at `length` committed ones."""
         return Budget.resolve(self.config, length)
 
-    @abstractmethod
-    def select(self, layer: int, sequence: int, scores: torch.Tensor) -> torch.Tensor:
+    def select(self, layer: int, sequence: int, scores: torch.Tensor) -> torch.Tensor:  # noqa: ARG002 some remember
         """Positions [H, budget.total] int64 by importance [H, length]; in each row all different."""
+        return select_positions(scores, self.budget(scores.shape[1]))

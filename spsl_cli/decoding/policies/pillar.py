@@ -6,11 +6,9 @@ is set aside for sink or recent positions. It goes with a fixed k.
 
 from __future__ import annotations
 
-import torch
-
 from spsl_cli.decoding.config import K_MAX
 from spsl_cli.decoding.policies.base import Counted, IndexPolicy
-from spsl_cli.decoding.sparse_index import Budget, select_positions
+from spsl_cli.decoding.sparse_index import Budget
 
 
 class Pillar(IndexPolicy):
@@ -26,7 +24,3 @@ class Pillar(IndexPolicy):
     def budget(self, length: int) -> Budget:
         """All of it important positions."""
         return Budget(0, super().budget(length).total, 0)
-
-    def select(self, layer: int, sequence: int, scores: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
-        """Scores [Hkv, length] -> [Hkv, budget.total]."""
-        return select_positions(scores, self.budget(scores.shape[1]))

@@ -6,15 +6,8 @@ gathered row is read once for all of them. `per_query_head` is the other way.
 
 from __future__ import annotations
 
-import torch
-
 from spsl_cli.decoding.policies.base import IndexPolicy
-from spsl_cli.decoding.sparse_index import select_positions
 
 
 class SparseSpecL(IndexPolicy):
-    """Eq. 4 with one index a KV head."""
-
-    def select(self, layer: int, sequence: int, scores: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
-        """Sink, the highest between, recent: scores [Hkv, length] -> [Hkv, budget.total]."""
-        return select_positions(scores, self.budget(scores.shape[1]))
+    """Eq. 4 with one index a KV head: what every policy does unless it says otherwise."""

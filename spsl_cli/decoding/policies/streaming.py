@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import torch
-
 from spsl_cli.decoding.policies.base import Counted, IndexPolicy
-from spsl_cli.decoding.sparse_index import Budget, select_positions
+from spsl_cli.decoding.sparse_index import Budget
 
 
 class Streaming(IndexPolicy):
@@ -17,7 +15,3 @@ class Streaming(IndexPolicy):
         """The sink, and the rest recent."""
         whole = super().budget(length)
         return Budget(whole.sink, 0, whole.total - whole.sink)
-
-    def select(self, layer: int, sequence: int, scores: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
-        """[Hkv, length] (only the shape counts) -> [Hkv, budget.total]."""
-        return select_positions(scores, self.budget(scores.shape[1]))
