@@ -11,16 +11,19 @@ if TYPE_CHECKING:
     from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
     from spsl_cli.decoding.decoder import DecodeResult, SparseSpecDecoder
     from spsl_cli.decoding.hf.generate import hf_generate
+    from spsl_cli.decoding.run import DecodingRun
     from spsl_cli.errors import UnsupportedModelError
-    from spsl_cli.events import Done, Draft, Prefill, SpeculationStats, TokenKind, Tokens, Verify
+    from spsl_cli.events import Done, Draft, Event, Prefill, SpeculationStats, TokenKind, Tokens, Verify
     from spsl_cli.prompting.stopping import StopStrings
 
 __version__ = "0.1.0"
 __all__ = [
     "DecodeConfig",
     "DecodeResult",
+    "DecodingRun",
     "Done",
     "Draft",
+    "Event",
     "Prefill",
     "SamplingConfig",
     "SparseSpecDecoder",
@@ -38,12 +41,13 @@ _HOMES = {
     "DecodeConfig": "spsl_cli.decoding.config",
     "SamplingConfig": "spsl_cli.decoding.config",
     "DecodeResult": "spsl_cli.decoding.decoder",
+    "DecodingRun": "spsl_cli.decoding.run",
     "SparseSpecDecoder": "spsl_cli.decoding.decoder",
     "hf_generate": "spsl_cli.decoding.hf.generate",
     "StopStrings": "spsl_cli.prompting.stopping",
     "UnsupportedModelError": "spsl_cli.errors",
     **dict.fromkeys(
-        ("Done", "Draft", "Prefill", "SpeculationStats", "TokenKind", "Tokens", "Verify"), "spsl_cli.events"
+        ("Done", "Draft", "Event", "Prefill", "SpeculationStats", "TokenKind", "Tokens", "Verify"), "spsl_cli.events"
     ),
 }
 
@@ -54,3 +58,7 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module  # noqa: PLC0415 only when a name is asked for
 
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -35,7 +35,8 @@ class Settings:
     compare_ar: bool = False
     budget: float | int = 0.10
     k: Literal["auto"] | int = "auto"
-    controller: str = "entropy"
+    controller: str = "calibrated"
+    lookup: bool | None = None
     index: str = "sparsespec-l"
     origin: Mapping[str, str] = field(default_factory=dict, compare=False)
 
@@ -71,6 +72,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "offline": parse_switch,
     "speculation": parse_switch,
     "compare_ar": parse_switch,
+    "lookup": parse_switch,
     "max_new_tokens": int,
     "temperature": float,
     "top_p": float,
@@ -80,7 +82,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "k": parse_k,
 }
 _MEANT = {
-    **dict.fromkeys(("offline", "speculation", "compare_ar"), "use true or false"),
+    **dict.fromkeys(("offline", "speculation", "compare_ar", "lookup"), "use true or false"),
     **dict.fromkeys(("max_new_tokens", "top_k", "seed"), "use a whole number"),
     **dict.fromkeys(("temperature", "top_p"), "use a number"),
     "budget": "use a share such as 0.1 or a number of positions",
@@ -147,6 +149,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("max_new_tokens", "top_k", "seed"), (int,)),
     **dict.fromkeys(("temperature", "top_p", "budget"), (int, float)),
     **dict.fromkeys(("offline", "speculation", "compare_ar"), (bool,)),
+    "lookup": (bool, type(None)),
     **dict.fromkeys(("device", "dtype", "controller", "index"), (str,)),
     **dict.fromkeys(("model", "revision", "quantize", "system"), (str, type(None))),
     "k": (int, str),

@@ -57,6 +57,7 @@ def decode_config(settings: Settings) -> DecodeConfig:
             budget=settings.budget,
             k=settings.k,
             controller=settings.controller,  # type: ignore[arg-type]  # checked by DecodeConfig
+            lookup=settings.lookup,
             index=settings.index,  # type: ignore[arg-type]  # likewise
             speculation=settings.speculation,
         )

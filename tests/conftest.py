@@ -7,7 +7,9 @@ import os
 import pytest
 
 for name in [
-    name for name in os.environ if name.startswith("SPSL_") and name not in ("SPSL_CACHE_DIR", "SPSL_TEST_DOCUMENTS")
+    name
+    for name in os.environ
+    if name.startswith("SPSL_") and name not in ("SPSL_CACHE_DIR", "SPSL_TEST_DOCUMENTS", "SPSL_TEST_THREADS")
 ]:
     del os.environ[name]
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -19,3 +21,22 @@ def _one_thread():
     import torch  # noqa: PLC0415
 
     torch.set_num_threads(1)
+
+
+@pytest.fixture
+def cheap(monkeypatch):
+    """Drafts seem cheap, and what they lose on tiny models is not held against them: every proposer has its turn."""
+    from spsl_cli.decoding import engine  # noqa: PLC0415 torch is not for every test
+    from spsl_cli.decoding.controllers.calibrated import CalibratedController  # noqa: PLC0415
+
+    monkeypatch.setattr(engine, "StepCosts", cheap_costs)
+    monkeypatch.setattr(CalibratedController, "account", lambda *_: None)
+
+
+def cheap_costs(*_):
+    """Costs that no measured draft changes."""
+    from spsl_cli.decoding.costs import PresumedCosts, StepCosts  # noqa: PLC0415
+
+    costs = StepCosts(PresumedCosts(draft=0.1, refresh=0.05, row=0.01))
+    costs.observe_verify = costs.observe_draft = costs.observe_refresh = lambda *_: None
+    return costs

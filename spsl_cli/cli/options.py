@@ -50,7 +50,15 @@ SETTINGS_OPTIONS: dict[str, Any] = {
     ],
     "controller": Annotated[
         str | None,
-        typer.Option("--controller", help="entropy, or fixed (with --k N)."),
+        typer.Option("--controller", help="calibrated, entropy, or fixed (with --k N)."),
+    ],
+    "lookup": Annotated[
+        bool | None,
+        typer.Option(
+            "--lookup/--no-lookup",
+            help="Draft from earlier text where it repeats; with --k or --controller entropy only if asked.",
+            show_default=False,
+        ),
     ],
     "index": Annotated[
         str | None,

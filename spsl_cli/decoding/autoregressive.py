@@ -27,7 +27,7 @@ class PlainLoop(DecodingLoop):
         sequences = tuple(row.sequence for row in rows)
         logits = self.target.dense_forward(self.cache, inputs, sequences, strict=self.config.strict)
         for row, behind in zip(rows, logits, strict=True):
-            row.take([row.chooser.choose(behind[-1]).token])
+            row.take([row.chooser.verify([], behind)[1]])
             self.cache.commit(row.sequence, 1, self.config.window)
         times = RoundTimes(verify=self._now() - start)
         self.costs.observe_plain(times.verify)

@@ -6,6 +6,7 @@ before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -19,10 +20,15 @@ from spsl_cli.decoding.scores import SampledScores, Scores
 
 @dataclass(frozen=True)
 class Choice:
-    """A chosen token, the entropy (nats) of what it was chosen from, and for sampling that distribution [V]."""
+    """A chosen token and what it was chosen from.
+
+    entropy: of that distribution, in nats. margin: by how many nats its likeliest token leads. distribution: itself
+    [V], where tokens are drawn; None where all of it is on this token.
+    """
 
     token: int
-    entropy: float
+    entropy: float = 0.0
+    margin: float = float("inf")
     distribution: torch.Tensor | None = None
 
 
@@ -50,12 +56,13 @@ class GreedyChooser:
         self.note = scores.note
 
     def choose(self, logits: torch.Tensor, tail: Sequence[int] = ()) -> Choice:
-        """The argmax, and the entropy of the softmax, in one transfer from the device."""
+        """The argmax, entropy and margin of the softmax, in one transfer from the device."""
         scores = self._scores(logits[None], tail)[0]
+        best = scores.topk(min(2, len(scores))).values
         log_p = scores.log_softmax(-1)
         entropy = -(log_p.exp() * log_p).nan_to_num(0.0).sum()
-        token, nats = torch.stack((scores.argmax().double(), entropy.double())).tolist()
-        return Choice(int(token), nats)
+        token, nats, margin = torch.stack((scores.argmax(), entropy.double(), best[0] - best[-1])).tolist()
+        return Choice(int(token), nats, margin)
 
     def verify(self, drafts: Sequence[Choice], logits: torch.Tensor) -> tuple[int, int]:
         """A draft stands if it is the target's own choice."""
@@ -78,13 +85,15 @@ class SamplingChooser:
         if tail and bool(p.isnan().any()):
             p = logits.float().softmax(-1).cpu()  # a draft no one may come to; if one does, verify says so
         _check_drawable(p)
-        return Choice(self._dice.draw(p), float(torch.special.entr(p).sum()), p)
+        first, second = p.topk(2).values.tolist() if len(p) > 1 else (1.0, 0.0)
+        margin = math.log(first / second) if second else float("inf")
+        return Choice(self._dice.draw(p), float(torch.special.entr(p).sum()), margin, p)
 
     def verify(self, drafts: Sequence[Choice], logits: torch.Tensor) -> tuple[int, int]:
         """Speculative sampling. RuntimeError if there is no token to draw where one is wanted."""
         token_ids = [draft.token for draft in drafts]
         p = self._distributions(logits, token_ids)
-        q = [draft.distribution for draft in drafts if draft.distribution is not None]
+        q = [_all_on(draft.token, p[0]) if draft.distribution is None else draft.distribution for draft in drafts]
         accepted, token = verify(token_ids, p, q, self._dice)
         _check_drawable(p[: accepted + 1])
         return accepted, token
@@ -92,6 +101,13 @@ class SamplingChooser:
     def _distributions(self, logits: torch.Tensor, tail: Sequence[int]) -> torch.Tensor:
         # On the CPU: the dice are thrown there, and so the same seed gives the same tokens on every device.
         return self._scores(logits, tail).softmax(-1).cpu()
+
+
+def _all_on(token: int, like: torch.Tensor) -> torch.Tensor:
+    """The distribution of a token that was not drawn: one-hot."""
+    one_hot = torch.zeros_like(like)
+    one_hot[token] = 1.0
+    return one_hot
 
 
 def _check_drawable(p: torch.Tensor) -> None:

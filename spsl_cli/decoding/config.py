@@ -20,6 +20,7 @@ STRICT_BLOCK = 512
 With blocks of 64 to 256, rounding was seen to change where a sequence grew into the next.
 """
 
+Controller = Literal["calibrated", "entropy", "fixed"]
 Index = Literal["sparsespec-l", "per-query-head", "vegas", "pillar", "snapkv", "streaming"]
 INDEXES: tuple[str, ...] = get_args(Index)
 
@@ -34,7 +35,8 @@ class SamplingConfig:
     temperature: 0 is greedy; above, tokens are drawn from the softmax of logits / temperature.
     top_k: of the likeliest tokens only so many (0: all). top_p: the fewest whose probability reaches this much.
     repetition_penalty: divides positive and multiplies negative logits of tokens that the sequence holds, the prompt
-    included; 1 is none, and it applies to greedy decoding too. seed: the same seed gives the same tokens.
+    included; 1 is none, and it applies to greedy decoding too. seed: the same seed gives the same tokens; from 0 on,
+    below 2**62.
 
     Raises ValueError for a value outside its range.
     """
@@ -54,6 +56,10 @@ class SamplingConfig:
         ):
             if not fits:
                 raise ValueError(f"{name} must be {wanted}, got {getattr(self, name)}")
+        for name, end in (("top_k", float("inf")), ("seed", 2**62)):
+            value = getattr(self, name)
+            if not (_whole(value) and 0 <= value < end):
+                raise ValueError(f"{name} must be a whole number from 0 on, below 2**62, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -64,7 +70,9 @@ class DecodeConfig:
     sink, recent: how many first and last positions are always among them (fewer where the budget is smaller).
     window: W of Eq. 3, how many committed queries the importance looks back over.
     k: draft length, 1 to `K_MAX`, or "auto" for the controller.
-    controller: "entropy" (Eq. 6-8 of the paper) or "fixed" (follows from an integer `k`).
+    controller: "calibrated" (rates from measured costs and a learned chance of acceptance; plain decoding is one of its
+    choices), "entropy" (Eq. 6-8 of the paper) or "fixed" (follows from an integer `k`).
+    lookup: whether earlier text is looked up for drafts; None: with the calibrated controller, not with the others.
     index: which positions a draft reads: "sparsespec-l" or another published design, see `spsl_cli.decoding.policies`.
     importance: "window" sums the mass of exactly the last W queries; "decayed" forgets 1/W of the sum with every query
     (of the indexes that count committed queries; the others sum theirs anew).
@@ -81,7 +89,8 @@ class DecodeConfig:
     recent: int = 32
     window: int = 16
     k: Literal["auto"] | int = "auto"
-    controller: Literal["entropy", "fixed"] = "entropy"
+    controller: Controller = "calibrated"
+    lookup: bool | None = None
     index: Index = "sparsespec-l"
     importance: Literal["window", "decayed"] = "window"
     speculation: bool = True
@@ -93,7 +102,8 @@ class DecodeConfig:
         if self.k != "auto" and not (_whole(self.k) and 1 <= self.k <= K_MAX):
             raise ValueError(f"k must be 'auto' or a whole number in 1..{K_MAX}, got {self.k!r}")
         for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
+            value = getattr(self, name)
+            if value not in allowed or (isinstance(value, int) and not isinstance(value, bool)):
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {getattr(self, name)!r}")
         if self.controller == "fixed" and self.k == "auto":
             raise ValueError("controller 'fixed' needs a draft length: give k")
@@ -112,7 +122,12 @@ class DecodeConfig:
     @property
     def controller_name(self) -> str:
         """The controller in force: an integer `k` fixes the draft length."""
-        return "entropy" if self.k == "auto" else "fixed"
+        return self.controller if self.k == "auto" else "fixed"
+
+    @property
+    def looks_up(self) -> bool:
+        """Whether earlier text is looked up."""
+        return self.controller_name == "calibrated" if self.lookup is None else self.lookup
 
 
 def _whole(value: object) -> bool:
@@ -121,7 +136,8 @@ def _whole(value: object) -> bool:
 
 
 _CHOICES: dict[str, tuple[object, ...]] = {
-    "controller": ("entropy", "fixed"),
+    "controller": get_args(Controller),
+    "lookup": (None, True, False),
     "index": INDEXES,
     "importance": ("window", "decayed"),
     "speculation": (True, False),

@@ -1,6 +1,7 @@
-"""What a step costs on this machine, measured as it runs: C_d (a draft step), C_v (the rest of a round), a plain step.
+"""What a step costs on this machine, measured as it runs: C_d (a draft step), C_v (a verify), a plain step, a refresh.
 
-Knows seconds only. Medians over the last few rounds: one slow step (a page fault, another process) moves nothing.
+Knows seconds only. Medians over the last few rounds: one slow step (a page fault, another process) moves nothing. What
+was not measured yet is presumed.
 """
 
 from __future__ import annotations
@@ -8,44 +9,137 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from statistics import median
 
 import torch
 
 RECENT = 15
+PRESUMED_WEIGHT = 0.5
+"""Of each presumed verify among the measured ones, in the fit over draft lengths."""
+
+
+PRESUMED_ROW = {"cpu": 0.05, "cuda": 0.01}
+"""What one more row is presumed to cost a verify, in plain steps, by kind of device."""
+
+
+@dataclass(frozen=True)
+class PresumedCosts:
+    """What is presumed until it is measured, in plain steps: a draft step, refresh with mass, a row of a verify."""
+
+    draft: float = 0.5
+    refresh: float = 0.2
+    row: float = 0.05
+
+    @classmethod
+    def by_bytes(cls, weights: int, kv: int, share: float, row: float) -> PresumedCosts:
+        """For steps that take as long as memory takes to read them.
+
+        weights, kv: bytes that a plain step reads. share: of the kv that a draft step reads. A refresh reads the keys
+        once, for the mass, and what it gathers twice.
+        """
+        everything = max(weights + kv, 1)
+        return cls((weights + share * kv) / everything, (0.5 + 2 * share) * kv / everything, row)
 
 
 class StepCosts:
-    """Running medians in seconds; None until something was measured."""
+    """Running estimates in seconds of a plain step, a draft step, a refresh, and a verify of k drafts.
 
-    def __init__(self) -> None:
-        self._draft: deque[float] = deque(maxlen=RECENT)
-        self._fixed: deque[float] = deque(maxlen=RECENT)
+    Until a plain step is measured, it is the unit: all other costs are in plain steps then.
+    """
+
+    def __init__(self, presumed: PresumedCosts | None = None) -> None:
+        self.presumed = presumed or PresumedCosts()
         self._plain: deque[float] = deque(maxlen=RECENT)
-
-    def observe_round(self, drafted: int, draft_s: float, fixed_s: float) -> None:
-        """A round with a draft: `fixed_s` is all of it but the draft steps (refresh, mass, verify)."""
-        self._draft.append(draft_s / drafted)
-        self._fixed.append(fixed_s)
+        self._draft: deque[float] = deque(maxlen=RECENT)
+        self._refresh: deque[float] = deque(maxlen=RECENT)
+        self._verify: deque[tuple[int, float]] = deque(maxlen=2 * RECENT)
+        self._line: tuple[float, float] | None = None
 
     def observe_plain(self, step_s: float) -> None:
         """A step without a draft, the attention mass not counted: what autoregressive decoding would pay."""
         self._plain.append(step_s)
+        self._line = None
+
+    def observe_draft(self, steps: int, seconds: float) -> None:
+        """So many forwards over the sparse view."""
+        self._draft.append(seconds / steps)
+
+    def observe_refresh(self, seconds: float) -> None:
+        """Mass, index and gather of one round."""
+        self._refresh.append(seconds)
+
+    def observe_verify(self, drafted: int, seconds: float) -> None:
+        """A verify of the longest draft of so many tokens."""
+        expected = self.verify_s(drafted)
+        if len(self._verify) >= RECENT // 3:  # by then the line is known well enough to tell what is out of it
+            seconds = min(max(seconds, expected / 2), expected * 2)
+        self._verify.append((drafted, seconds))
+        self._line = None
+
+    @property
+    def plain_step_s(self) -> float | None:
+        """One token without speculation; None until one was measured."""
+        return median(self._plain) if self._plain else None
 
     @property
     def draft_step_s(self) -> float | None:
-        """C_d of Eq. 1 and 8."""
+        """C_d of Eq. 1 and 8; None until one was measured."""
         return median(self._draft) if self._draft else None
 
     @property
     def round_s(self) -> float | None:
-        """C_v of Eq. 1 and 8, with what else a round costs whatever its length."""
-        return median(self._fixed) if self._fixed else None
+        """C_v of Eq. 1 and 8, with what else a round costs whatever its length; None until one was measured."""
+        if not self._verify:
+            return None
+        return median(seconds for _, seconds in self._verify) + (median(self._refresh) if self._refresh else 0.0)
 
     @property
-    def plain_step_s(self) -> float | None:
-        """One token without speculation."""
-        return median(self._plain) if self._plain else None
+    def plain_s(self) -> float:
+        """A plain step, measured or the unit."""
+        return self.plain_step_s or 1.0
+
+    @property
+    def draft_s(self) -> float:
+        """A draft step, measured or presumed."""
+        return self.draft_step_s or self.presumed.draft * self.plain_s
+
+    @property
+    def refresh_s(self) -> float:
+        """Mass, index and gather, measured or presumed."""
+        return median(self._refresh) if self._refresh else self.presumed.refresh * self.plain_s
+
+    @property
+    def row_s(self) -> float:
+        """What a verify takes longer for one more draft."""
+        return self._fitted()[1]
+
+    def verify_s(self, drafted: int) -> float:
+        """A verify of that many drafts; a plain step for none."""
+        if not drafted:
+            return self.plain_s
+        fixed, row = self._fitted()
+        return fixed + row * drafted
+
+    def total_s(self, drafted: int, draft_steps: int) -> float:
+        """A round whose longest draft has so many tokens, from so many sparse forwards (0: looked up, or none)."""
+        return self.verify_s(drafted) + (self.refresh_s + draft_steps * self.draft_s if draft_steps else 0.0)
+
+    def _fitted(self) -> tuple[float, float]:
+        """Intercept and slope of a verify over its drafts: least squares through what was measured and presumed."""
+        if self._line is None:
+            plain, row = self.plain_s, self.presumed.row * self.plain_s
+            points = [(k, plain + row * k, PRESUMED_WEIGHT) for k in (1, 8)]
+            points += [(k, seconds, 1.0) for k, seconds in self._verify]
+            weight = sum(w for _, _, w in points)
+            mean_k = sum(w * k for k, _, w in points) / weight
+            mean_s = sum(w * s for _, s, w in points) / weight
+            slope = sum(w * (k - mean_k) * (s - mean_s) for k, s, w in points) / sum(
+                w * (k - mean_k) ** 2 for k, _, w in points
+            )
+            slope = max(slope, 0.0)
+            self._line = (mean_s - slope * mean_k, slope)
+        return self._line
 
 
 def clock(device: torch.device) -> Callable[[], float]:

@@ -33,16 +33,24 @@ class Counters:
     drafted: int = 0
     accepted: int = 0
     bonus: int = 0
+    lookup_drafted: int = 0
+    lookup_accepted: int = 0
     k_histogram: Counter[int] = field(default_factory=Counter)
     prefill_s: float = 0.0
     times: RoundTimes = field(default_factory=RoundTimes)
 
-    def add_round(self, drafted: int, accepted: int, bonus: int, times: RoundTimes) -> None:
-        """One round: of `drafted` tokens `accepted` entered the output, then `bonus` (0 or 1) tokens of the target."""
+    def add_round(self, drafted: int, accepted: int, bonus: int, times: RoundTimes, *, looked_up: bool = False) -> None:
+        """One round: of `drafted` tokens `accepted` entered the output, then `bonus` (0 or 1) tokens of the target.
+
+        `looked_up`: the draft came straight from earlier text.
+        """
         self.new_tokens += accepted + bonus
         self.drafted += drafted
         self.accepted += accepted
         self.bonus += bonus
+        if looked_up:
+            self.lookup_drafted += drafted
+            self.lookup_accepted += accepted
         self.k_histogram[drafted] += 1
         self.times.mass += times.mass
         self.times.refresh += times.refresh
@@ -62,6 +70,8 @@ class Counters:
             drafted=self.drafted,
             accepted=self.accepted,
             bonus=self.bonus,
+            lookup_drafted=self.lookup_drafted,
+            lookup_accepted=self.lookup_accepted,
             k_histogram=dict(sorted(self.k_histogram.items())),
             prefill_s=self.prefill_s,
             decode_s=self.times.total,

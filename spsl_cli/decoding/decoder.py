@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +10,7 @@ from typing import TypedDict, Unpack
 import torch
 from transformers import PreTrainedModel
 
+from spsl_cli.decoding.arguments import TokenIds, check_kind, check_length, token_list, whole_numbers
 from spsl_cli.decoding.chooser import make_chooser
 from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
 from spsl_cli.decoding.output import Output, StopWhen
@@ -19,9 +19,6 @@ from spsl_cli.decoding.row import RowRequest
 from spsl_cli.decoding.run import DecodingRun
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.events import Event, SpeculationStats
-
-TokenIds = Sequence[int] | torch.Tensor
-"""A prompt: list[int], or LongTensor [T] or [1, T]."""
 
 
 class DecodeOptions(TypedDict, total=False):
@@ -35,7 +32,10 @@ class DecodeOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class DecodeResult:
-    """New tokens only, in order (a stop token included when one ended the run), why they end, and the counters."""
+    """New tokens only, in order (a stop token included when one ended the run), why they end, and the counters.
+
+    finish_reason: "stop" (a stop token, or `stop_when`) or "length" (`max_new_tokens` reached).
+    """
 
     token_ids: list[int]
     finish_reason: str
@@ -53,7 +53,9 @@ class SparseSpecDecoder:
     """
 
     def __init__(self, model: PreTrainedModel, config: DecodeConfig | None = None) -> None:
-        self.config = config or DecodeConfig()
+        check_kind("model", model, PreTrainedModel)
+        self.config = DecodeConfig() if config is None else config
+        check_kind("config", self.config, DecodeConfig)
         if model.training:
             raise ValueError("the model is in training mode: call model.eval() first")
         self.target = TargetModel(model)
@@ -72,14 +74,15 @@ class SparseSpecDecoder:
 
         Takes and refuses what `decode` and `decode_batch` do; `config` None is the decoder's own.
         """
-        stops, sampling = frozenset(map(int, stop_token_ids)), sampling or SamplingConfig()
-        if max_new_tokens < 1:
-            raise ValueError(f"max_new_tokens must be at least 1, got {max_new_tokens}")
+        stops = frozenset(whole_numbers("stop_token_ids", stop_token_ids))
+        sampling = SamplingConfig() if sampling is None else sampling
+        check_kind("sampling", sampling, SamplingConfig)
+        check_length(max_new_tokens)
 
         def request(row: int, prompt: TokenIds) -> RowRequest:
             own = replace(sampling, seed=sampling.seed + row)
             make_output = partial(Output, max_new_tokens, stops, stop_when)
-            return RowRequest(_as_list(prompt), partial(make_chooser, own), make_output, own.temperature == 0)
+            return RowRequest(token_list(prompt), partial(make_chooser, own), make_output, own.temperature == 0)
 
         return self.prepare_requests([request(row, prompt) for row, prompt in enumerate(prompts)], config)
 
@@ -87,12 +90,15 @@ class SparseSpecDecoder:
         """The same for rows that each choose and end in their own way. ValueError for a model in training mode."""
         if self.target.model.training:
             raise ValueError("the model is in training mode: call model.eval() first")
-        return DecodingRun(self.target, requests, config or self.config)
+        config = self.config if config is None else config
+        check_kind("config", config, DecodeConfig)
+        return DecodingRun(self.target, requests, config)
 
     def stream(self, input_ids: TokenIds, **options: Unpack[DecodeOptions]) -> Iterator[Event]:
         """Decode, telling what happens: `Prefill`s, then `Tokens` with `Draft` and `Verify`, at last `Done`.
 
-        Takes what `decode` takes. The generator may be left at any time: the model is as it was between any two events.
+        Takes what `decode` takes, and refuses it with the first event. The generator may be left at any time: the model
+        is as it was between any two events.
         """
         run = self.prepare(input_ids, **options)
         yield from run.prefill()
@@ -107,8 +113,9 @@ class SparseSpecDecoder:
         stop_token_ids: the output ends with the first of these, which is part of it.
         stop_when: told all new token ids so far after each token, whether the output ends with it.
 
-        Raises ValueError for an empty prompt, ids outside the vocabulary, no room, or a model in training mode, and
-        UnsupportedModelError for positions where the model cannot be followed exactly.
+        Raises ValueError for an empty prompt, ids outside the vocabulary, options out of range, or a model in training
+        mode, TypeError for arguments of the wrong kind, and UnsupportedModelError (not a ValueError) for positions
+        where the model cannot be followed exactly.
         """
         return self.decode_batch([input_ids], **options)[0]
 
@@ -119,6 +126,9 @@ class SparseSpecDecoder:
         `seed + i`, and its distribution is the one that it has alone. One draft length a round serves all rows; a row
         that has ended leaves. The times in a row's counters are the batch's, until that row ended.
         """
+        given: object = prompts
+        if isinstance(given, torch.Tensor):
+            raise TypeError("prompts must be a list with the token ids of each, without padding, got one tensor")
         if not prompts:
             return []
         run = self.prepare(*prompts, **options)
@@ -130,12 +140,3 @@ class SparseSpecDecoder:
             DecodeResult(output.token_ids, str(output.finish_reason), run.stats(sequence))
             for sequence, output in enumerate(run.outputs)
         ]
-
-
-def _as_list(input_ids: TokenIds) -> list[int]:
-    if isinstance(input_ids, torch.Tensor):
-        one = input_ids.dim() == 1 or (input_ids.dim() == 2 and input_ids.shape[0] == 1)  # noqa: PLR2004
-        if not one or input_ids.is_floating_point():
-            raise ValueError(f"input_ids must be whole numbers [T] or [1, T], got {input_ids.dtype} {input_ids.shape}")
-        return list(map(int, input_ids.flatten().tolist()))
-    return [operator.index(token) for token in input_ids]

@@ -4,7 +4,8 @@ T committed positions have exact rows 0 .. T-1 in the dense cache. The pending t
 not written yet. Verifying `pending, d1 .. dk` writes rows T .. T+k; with m drafts accepted the first m+1 of them are
 committed, the rest is left behind by length alone, and the target's own choice after d_m becomes the pending token.
 
-The rows of a batch draft the same k; each has its own T, accepts its own m, and leaves when its output ends.
+A round may as well take its drafts from earlier text, or draft nothing: the controller plans it. The rows of a batch
+have one plan; each has its own T, accepts its own m, and leaves when its output ends.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from typing import Any
 
 import torch
 
-from spsl_cli.decoding.controller import make_controller
-from spsl_cli.decoding.costs import StepCosts
+from spsl_cli.decoding.controllers import Plan, Source, make_controller
+from spsl_cli.decoding.costs import PRESUMED_ROW, PresumedCosts, StepCosts
 from spsl_cli.decoding.counters import RoundTimes
 from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.policies import Counted, make_policy
-from spsl_cli.decoding.proposers import Drafts, SparseSelfDraft
+from spsl_cli.decoding.proposers import Drafts, SparseSelfDraft, filled_up, look_up
 from spsl_cli.decoding.refresh import count_mass, refresh_view
 from spsl_cli.decoding.row import Row
 from spsl_cli.events import Draft, Event, TokenKind, Tokens, Verify
@@ -35,75 +36,106 @@ class SpeculativeLoop(DecodingLoop):
         super().__init__(*arguments)
         # Measured costs differ from run to run, and with them draft lengths and so the throws of the dice: where tokens
         # are drawn, the controller is left to what it presumes, and a seed gives the same tokens.
-        greedy = all(row.greedy for row in self.rows)
-        self.controller = make_controller(self.config, self.costs if greedy else StepCosts())
         self.policy = make_policy(self.config)
+        self.costs = StepCosts(self._presumed_costs())
+        self._timed = all(row.greedy for row in self.rows)
+        self.believed = self.costs if self._timed else StepCosts(self.costs.presumed)
+        self.controller = make_controller(self.config, self.believed)
         self.proposer = SparseSelfDraft(self.target, self.cache)
+        self.forwards = 0
 
     def round(self, rows: Sequence[Row]) -> list[Event]:
         """One round of these rows; returns what happened."""
         times, start = RoundTimes(), self._now()
-        drafts = self._draft(rows, times)
-        inputs = self._inputs(rows, drafts)
-        keep = 0 if self.policy.counts in (Counted.NOTHING, Counted.PROMPT) else inputs.shape[1]
-        sequences = tuple(row.sequence for row in rows)
-        logits = self.target.dense_forward(self.cache, inputs, sequences, keep=keep, strict=self.config.strict)
-
+        plan = self._plan(rows)
+        drafts = self._draft(rows, plan, times)
+        lines = zip(rows, drafts, strict=True)
+        inputs = filled_up([[row.pending, *(token.token for token in draft)] for row, draft in lines])
+        logits = self.target.dense_forward(
+            self.cache,
+            torch.tensor(inputs, device=self.target.device),
+            tuple(row.sequence for row in rows),
+            keep=len(inputs[0]) if self._keeps else 0,
+            strict=self.config.strict,
+        )
         results = []
         for row, draft, behind in zip(rows, drafts, logits, strict=True):
-            accepted, bonus = row.chooser.verify(draft, behind[: len(draft) + 1])  # row i judges draft i+1
-            taken = row.take([*(choice.token for choice in draft[:accepted]), bonus])
+            choices = [token.choice for token in draft]
+            accepted, bonus = row.chooser.verify(choices, behind[: len(draft) + 1])  # row i judges draft i+1
+            taken = row.take([*(choice.token for choice in choices[:accepted]), bonus])
             self.cache.commit(
                 row.sequence, taken, self.config.window, with_rejected=self.policy.counts is Counted.LAST_VERIFY
             )
             results.append((accepted, taken))
         times.verify = self._now() - start - times.total
-        return self._account(rows, drafts, results, times)
+        return self._account(rows, plan, drafts, results, times)
 
-    def _inputs(self, rows: Sequence[Row], drafts: Drafts) -> torch.Tensor:
-        """Pending tokens and drafts [R, k+1]; a shorter row is filled up with its last token."""
-        longest = max(map(len, drafts))
-        lines = []
-        for row, draft in zip(rows, drafts, strict=True):
-            tokens = [row.pending, *(choice.token for choice in draft)]
-            lines.append(tokens + tokens[-1:] * (longest - len(draft)))
-        return torch.tensor(lines, device=self.target.device)
+    def _presumed_costs(self) -> PresumedCosts:
+        lengths = [self.cache.lengths[row.sequence] for row in self.rows]
+        share = sum(self.policy.budget(length).total for length in lengths) / sum(lengths)
+        kv = self.cache.position_bytes * sum(lengths)
+        return PresumedCosts.by_bytes(self.target.weight_bytes, kv, share, PRESUMED_ROW[self.target.device.type])
 
-    def _draft(self, rows: Sequence[Row], times: RoundTimes) -> Drafts:
-        """Draft over views that hold everything committed so far; nothing where only one token is left to come."""
-        if max(row.room for row in rows) == 0 or rows[0].counters.k_histogram[0] < PLAIN_STEPS:
+    @property
+    def _keeps(self) -> bool:
+        """Whether the queries of this forward may count for a later index."""
+        return self.policy.counts not in (Counted.NOTHING, Counted.PROMPT) and self.controller.may_draft
+
+    def _plan(self, rows: Sequence[Row]) -> Plan:
+        """What to do; nothing is drafted at the start, nor where only one token is left to come."""
+        rooms = [row.room for row in rows]
+        if max(rooms) == 0 or rows[0].counters.k_histogram[0] < PLAIN_STEPS:
+            return Plan(Source.PLAIN)
+        matches = [row.looked_up() for row in rows]
+        return self.controller.plan([match.length if match else 0 for match in matches], rooms)
+
+    def _draft(self, rows: Sequence[Row], plan: Plan, times: RoundTimes) -> Drafts:
+        """Drafts as planned; those of the sparse model over views that hold everything committed so far."""
+        start, self.forwards = self._now(), 0
+        if plan.source is Source.PLAIN:
             return [[] for _ in rows]
-        start = self._now()
+        if plan.source is Source.LOOKUP:
+            drafts = look_up(rows, plan.length)
+            times.draft = self._now() - start
+            return drafts
         for row in rows:
             count_mass(self.cache, row.sequence, self.policy)
         counted = self._now()
         for row in rows:
             refresh_view(self.cache, row.sequence, self.policy)
         refreshed = self._now()
-        drafts = self.proposer.propose(rows, self.controller)
+        drafts, self.forwards = self.proposer.propose(rows, self.controller)
         times.mass, times.refresh, times.draft = counted - start, refreshed - counted, self._now() - refreshed
         return drafts
 
     def _account(
-        self, rows: Sequence[Row], drafts: Drafts, results: Sequence[tuple[int, int]], times: RoundTimes
+        self, rows: Sequence[Row], plan: Plan, drafts: Drafts, results: Sequence[tuple[int, int]], times: RoundTimes
     ) -> list[Event]:
         """Teach the controller, count, and tell."""
         longest = max(map(len, drafts))
-        if longest:
-            self.costs.observe_round(longest, times.draft, times.total - times.draft)
-        else:
-            self.costs.observe_plain(times.verify)
+        self._measure(longest, times)
+        seconds = times.total if self._timed else self.believed.total_s(longest, self.forwards)
+        self.controller.account(plan, len(rows), sum(taken for _, taken in results), seconds)
         events: list[Event] = []
         for row, draft, (accepted, taken) in zip(rows, drafts, results, strict=True):
             drafted, kept = len(draft), min(accepted, taken)
-            row.counters.add_round(drafted, kept, taken - kept, times)
+            row.counters.add_round(drafted, kept, taken - kept, times, looked_up=plan.source is Source.LOOKUP)
             new = tuple(row.output.token_ids[-taken:])
             kinds = (TokenKind.ACCEPTED,) * kept + (TokenKind.BONUS if drafted else TokenKind.PLAIN,) * (taken - kept)
             if drafted:
-                entropies = tuple(choice.entropy for choice in draft)
-                self.controller.observe(entropies, accepted)
-                tokens = tuple(choice.token for choice in draft)
+                self.controller.observe(plan.source, [token.evidence for token in draft], accepted)
+                tokens, entropies = zip(*((token.token, token.choice.entropy) for token in draft), strict=True)
                 events.append(Draft(tokens, entropies, self.controller.k_star, row.sequence))
                 events.append(Verify(drafted, kept, new[-1] if taken > kept else None, row.sequence))
             events.append(Tokens(new, kinds, row.sequence))
         return events
+
+    def _measure(self, longest: int, times: RoundTimes) -> None:
+        """What this round says about costs."""
+        if not longest:
+            self.costs.observe_plain(times.verify)
+            return
+        self.costs.observe_verify(longest, times.verify)
+        if self.forwards:
+            self.costs.observe_draft(self.forwards, times.draft)
+            self.costs.observe_refresh(times.mass + times.refresh)

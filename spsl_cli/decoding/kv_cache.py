@@ -143,8 +143,10 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         state, rows = self.state, key_states.shape[2]
         if self.reads_view:
             for store, new in zip(self.sparse, (key_states, value_states), strict=True):
+                heads, size = new.shape[1], new.shape[3]
                 for i, (sequence, slot) in enumerate(zip(state.sequences, state.slots, strict=True)):
-                    store[sequence, slot].view(new.shape[1], -1, new.shape[3])[:] = new[i]  # for all heads of a KV head
+                    written = store[sequence, slot : slot + rows].view(rows, heads, -1, size)
+                    written[:] = new[i].transpose(0, 1)[:, :, None]  # for all view heads of a KV head
         else:
             for store, new in zip(self.dense, (key_states, value_states), strict=True):
                 for i, (sequence, start) in enumerate(zip(state.sequences, state.starts, strict=True)):
@@ -204,6 +206,8 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
 class DecoderCache:
     """All layers, and of every sequence: committed positions, positions in the sparse view, and where it must end.
 
+    `coverage`: the share of the attention mass that the positions in the view hold, as of the last refresh.
+
     `ends`: rows at such a position or behind it may be run in a batch, beside rows that still want them, or to keep a
     forward's shape; they are never committed.
     """
@@ -213,6 +217,7 @@ class DecoderCache:
     lengths: list[int]
     ends: list[int]
     sparse_sizes: list[int] = field(default_factory=list)
+    coverage: list[float] = field(default_factory=list)
 
     @classmethod
     def allocate(
@@ -222,11 +227,19 @@ class DecoderCache:
         state = ForwardState()
         layers = [LayerCache(state, sizes, window) for window in windows]
         empty = [0] * sizes.sequences
-        return cls(layers, state, empty, list(ends or [sizes.capacity] * sizes.sequences), empty.copy())
+        full = [sizes.capacity] * sizes.sequences
+        return cls(layers, state, empty, list(ends or full), empty.copy(), [1.0] * sizes.sequences)
 
     def as_hugging_face(self) -> Cache:
         """The same layers as the object that model forwards take."""
         return Cache(layers=list(self.layers))
+
+    @property
+    def position_bytes(self) -> int:
+        """Bytes of keys and values at one position of one sequence, in all layers that see every position."""
+        return sum(
+            store[0, :, 0].numel() * store.element_size() for layer in self.drafting_layers for store in layer.dense
+        )
 
     @property
     def drafting_layers(self) -> list[LayerCache]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from spsl_cli.decoding.attention import attention_mass
 from spsl_cli.decoding.kv_cache import DecoderCache
 from spsl_cli.decoding.policies import Counted, IndexPolicy
@@ -31,11 +33,15 @@ def count_mass(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> None:
 
 def refresh_view(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> None:
     """Select the positions of every layer and head and gather their rows (Eq. 4, 5)."""
-    length = cache.lengths[sequence]
+    length, covered = cache.lengths[sequence], []
     for number, layer in enumerate(cache.drafting_layers):
         if policy.counts is Counted.NOTHING:
             scores = layer.dense.keys.new_zeros(()).expand(layer.dense.keys.shape[1], length)
         else:
             scores = layer.importance.scores(sequence, length)
-        layer.gather(sequence, policy.select(number, sequence, scores))
+        positions = policy.select(number, sequence, scores)
+        layer.gather(sequence, positions)
+        if policy.counts is not Counted.NOTHING:
+            covered.append(scores.gather(1, positions).sum() / scores.sum().clamp_min(1e-30))
     cache.sparse_sizes[sequence] = policy.budget(length).total
+    cache.coverage[sequence] = float(torch.stack(covered).mean()) if covered else 1.0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spsl_cli.decoding.chooser import Chooser
 from spsl_cli.decoding.counters import Counters
+from spsl_cli.decoding.lookup import Match, PromptLookup
 from spsl_cli.decoding.output import Output
 
 
@@ -25,13 +26,18 @@ class RowRequest:
 
 @dataclass
 class Row:
-    """One sequence while it is decoded; `sequence` is its place in the cache."""
+    """One sequence while it is decoded; `sequence` is its place in the cache, `lookup` None where none is wanted."""
 
     sequence: int
     chooser: Chooser
     output: Output
     counters: Counters
     greedy: bool = True
+    lookup: PromptLookup | None = None
+
+    def looked_up(self, tail: Sequence[int] = (), limit: int = 1) -> Match | None:
+        """What earlier text has behind the end of this one and `tail`."""
+        return None if self.lookup is None or limit < 1 else self.lookup.find(tail, limit)
 
     @property
     def pending(self) -> int:
@@ -51,5 +57,8 @@ class Row:
     def take(self, token_ids: list[int]) -> int:
         """Append what counts of these tokens to the output; returns how many."""
         taken = self.output.take(token_ids)
-        self.chooser.note(self.output.token_ids[-taken:])
+        new = self.output.token_ids[-taken:]
+        self.chooser.note(new)
+        if self.lookup is not None:
+            self.lookup.note(new)
         return taken

@@ -19,6 +19,7 @@ from spsl_cli.decoding.counters import Counters
 from spsl_cli.decoding.engine import SpeculativeLoop
 from spsl_cli.decoding.forward_state import PendingQueries
 from spsl_cli.decoding.kv_cache import DraftSizes, LayerSizes
+from spsl_cli.decoding.lookup import PromptLookup
 from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.output import Output
 from spsl_cli.decoding.policies import Counted, make_policy
@@ -81,7 +82,15 @@ class DecodingRun:
         return self.output.max_new_tokens
 
     def prefill(self) -> Iterator[Prefill]:
-        """Write the prompts into the cache, one after the other, chunk by chunk; their last logits are kept."""
+        """Write the prompts into the cache, one after the other, chunk by chunk; their last logits are kept.
+
+        From the start, whatever was there before. A `Prefill` after each chunk.
+        """
+        self.outputs = [request.make_output() for request in self.requests]
+        self.prefill_s, self._first_logits, self._seeds = 0.0, [], []
+        for sequence in range(len(self.requests)):
+            self.cache.lengths[sequence] = 0
+            self.cache.forget(sequence)
         total = sum(len(request.prompt_ids) for request in self.requests)
         for sequence in range(len(self.requests)):
             yield from self._prefill_row(sequence, total)
@@ -107,7 +116,8 @@ class DecodingRun:
             self._seeds.append([layer.pending[sequence] for layer in self.cache.drafting_layers])
 
     def rewind(self) -> None:
-        """Back to the prompts, as after the prefill."""
+        """Back to the prompts, as after the prefill. RuntimeError before it is complete."""
+        self._check_prefilled()
         self.outputs = [request.make_output() for request in self.requests]
         for sequence, request in enumerate(self.requests):
             self.cache.lengths[sequence] = len(request.prompt_ids)
@@ -115,6 +125,10 @@ class DecodingRun:
         for sequence, seeds in enumerate(self._seeds):
             for layer, seed in zip(self.cache.drafting_layers, seeds, strict=True):
                 layer.pending[sequence] = seed
+
+    def _check_prefilled(self) -> None:
+        if len(self._first_logits) < len(self.requests):
+            raise RuntimeError("the prompts are not in the cache yet: run through prefill() first")
 
     def decode(self, *, speculation: bool | None = None, config: DecodeConfig | None = None) -> Iterator[Event]:
         """Decode from the prompts on: `Tokens`, with `Draft` and `Verify` in speculative rounds, and `Done` for each.
@@ -125,8 +139,7 @@ class DecodingRun:
         """
         config = config or self.config
         config = config if speculation is None else replace(config, speculation=speculation)
-        if len(self._first_logits) < len(self.requests):
-            raise RuntimeError("decode needs the prefill first")
+        self._check_prefilled()
         if self.output.token_ids:
             raise RuntimeError("this run was decoded already: rewind it first")
         if config.strict and not self.config.strict:
@@ -144,7 +157,7 @@ class DecodingRun:
 
     def _prepare_drafting(self, config: DecodeConfig) -> None:
         policy = make_policy(config)
-        slots = Budget.resolve(config, self.capacity).total + K_MAX
+        slots = Budget.resolve(config, self.capacity).total + 2 * K_MAX  # a row's guesses may fill up those of another
         decayed = config.importance == "decayed" and policy.counts is Counted.COMMITTED  # the others count once
         sizes = DraftSizes(slots, policy.per_query_head, policy.window, decayed)
         for layer in self.cache.drafting_layers:
@@ -156,22 +169,32 @@ class DecodingRun:
         for sequence, request in enumerate(self.requests):
             chooser, output = request.make_chooser(), self.outputs[sequence]
             chooser.note(request.prompt_ids)
+            lookup = PromptLookup() if config.speculation and config.looks_up else None
+            if lookup is not None:
+                lookup.note(request.prompt_ids)
             counters = Counters(config, new_tokens=1, prefill_s=self.prefill_s)
-            row = Row(sequence, chooser, output, counters, request.greedy)
+            row = Row(sequence, chooser, output, counters, request.greedy, lookup)
             row.take([chooser.choose(self._first_logits[sequence]).token])
             rows.append(row)
         return rows
 
     def stats(self, sequence: int = 0) -> SpeculationStats:
-        """The counters of a row in the decoding under way, or in the last one."""
+        """The counters of a row in the decoding under way, or in the last one. RuntimeError before the first."""
         if self.loop is None:
             raise RuntimeError("nothing was decoded yet")
         return self.rows[sequence].counters.snapshot(self.loop.costs.plain_step_s)
 
     def margins(self, count: int) -> list[float]:
-        """Top-2 logit margins of the first row's `count` tokens after the first, by plain steps from the prompt on."""
+        """Top-2 logit margins of up to `count` tokens of the first row behind its first, by plain steps.
+
+        Fewer where the output ends before. Outputs and counters stay what they were; the run is rewound. RuntimeError
+        before the prefill is complete.
+        """
+        kept = self.outputs
         self.rewind()
         loop = PlainLoop(self.target, self.cache, self._first_tokens(self.config)[:1], self.config, record_margins=True)
         for _, _ in zip(range(count), loop.run(), strict=False):
             pass
+        self.rewind()
+        self.outputs = kept
         return loop.margins or []

@@ -92,6 +92,7 @@ class TargetModel:
         embedding: torch.Tensor = model.get_input_embeddings().weight  # type: ignore[assignment]
         self.strict_checked = False
         self.vocabulary = embedding.shape[0]
+        self.weight_bytes = _read_each_step(model)
         self.device = embedding.device
         self.dtype: torch.dtype = model.dtype
         before = model.config._attn_implementation  # noqa: SLF001 there is no public way to read it
@@ -163,13 +164,13 @@ class TargetModel:
         return torch.cat(outputs)
 
     def draft_forward(
-        self, cache: DecoderCache, token_ids: torch.Tensor, sequences: Sequence[int], depth: int
+        self, cache: DecoderCache, token_ids: torch.Tensor, sequences: Sequence[int], depths: Sequence[int]
     ) -> torch.Tensor:
-        """Run token_ids [R, 1], the token at `depth` of each draft, over the sparse view. Returns logits [R, 1, V]."""
-        starts = tuple(cache.lengths[sequence] + depth for sequence in sequences)
-        slots = tuple(cache.sparse_sizes[sequence] + depth for sequence in sequences)
-        cache.state.enter(ForwardState(Mode.DRAFT, tuple(sequences), starts, slots, rows=1))
-        return self._run(cache, token_ids, 1)
+        """Run token_ids [R, q], those from depth `depths[i]` of draft i on, over the sparse view: logits [R, q, V]."""
+        starts = tuple(cache.lengths[sequence] + depth for sequence, depth in zip(sequences, depths, strict=True))
+        slots = tuple(cache.sparse_sizes[sequence] + depth for sequence, depth in zip(sequences, depths, strict=True))
+        cache.state.enter(ForwardState(Mode.DRAFT, tuple(sequences), starts, slots, rows=token_ids.shape[1]))
+        return self._run(cache, token_ids, 0)
 
     def _run(self, cache: DecoderCache, token_ids: torch.Tensor, logits: int) -> torch.Tensor:
         state, device = cache.state, token_ids.device
@@ -186,6 +187,14 @@ class TargetModel:
             )
         result: torch.Tensor = output.logits
         return result
+
+
+def _read_each_step(model: PreTrainedModel) -> int:
+    """Bytes of the weights that a step reads: all but input embeddings that are not the output's too."""
+    inputs, outputs = model.get_input_embeddings(), model.get_output_embeddings()  # type: ignore[no-untyped-call]
+    tied = outputs is not None and outputs.weight is inputs.weight
+    every = sum(weight.numel() * weight.element_size() for weight in model.parameters())
+    return every if tied else every - sum(weight.numel() * weight.element_size() for weight in inputs.parameters())
 
 
 def attention_windows(config: PreTrainedConfig) -> tuple[int | None, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerBase
 
 _MARGIN = 12
 """Tokens decoded before those that can hold the string, so that characters of several tokens are whole."""
@@ -19,7 +19,7 @@ class StopStrings:
     has it. The prompt does not count. Raises ValueError for no string or an empty one.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast, strings: Sequence[str] | str) -> None:
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, strings: Sequence[str] | str) -> None:
         self.strings = (strings,) if isinstance(strings, str) else tuple(strings)
         if not all(self.strings) or not self.strings:
             raise ValueError("give at least one stop string, none of them empty")

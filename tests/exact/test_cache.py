@@ -24,11 +24,13 @@ def fresh_rows(model, token_ids):
     return [(layer.keys[0], layer.values[0]) for layer in output.cache.layers]
 
 
-@pytest.mark.parametrize("k", [1, 2, 4, 8, "auto"])
+@pytest.mark.parametrize(
+    "how", [*({"k": k} for k in (1, 2, 4, 8)), {"controller": "entropy"}, {}, {"k": 4, "lookup": True}], ids=str
+)
 @pytest.mark.parametrize("budget", [0.05, 0.3])
-def test_dense_cache_is_exact_after_every_round(k, budget):
+def test_dense_cache_is_exact_after_every_round(how, budget):
     model, prompt = tiny_model("qwen3"), random_prompt(110)
-    run = SparseSpecDecoder(model, DecodeConfig(k=k, budget=budget)).prepare(prompt, max_new_tokens=NEW)
+    run = SparseSpecDecoder(model, DecodeConfig(budget=budget, **how)).prepare(prompt, max_new_tokens=NEW)
     list(run.prefill())
     rejected = 0
     for _ in run.decode():
@@ -59,13 +61,13 @@ def test_drafting_reads_only_the_budget(budget, monkeypatch):
     draft_forward = run.target.draft_forward
     steps = 0
 
-    def checked(cache, token_ids, sequences, depth):
+    def checked(cache, token_ids, sequences, depths):
         nonlocal steps
         rows.clear()
-        logits = draft_forward(cache, token_ids, sequences, depth)
-        allowed = Budget.resolve(run.config, cache.lengths[0]).total + depth + 1
+        logits = draft_forward(cache, token_ids, sequences, depths)
+        allowed = Budget.resolve(run.config, cache.lengths[0]).total + depths[0] + 1
         assert rows == [allowed] * run.target.layer_count
-        assert allowed <= 0.11 * cache.lengths[0] + depth + 1
+        assert allowed <= 0.11 * cache.lengths[0] + depths[0] + 1
         assert cache.state.mode is Mode.DRAFT
         steps += 1
         return logits
@@ -127,7 +129,7 @@ def test_rows_of_a_batch_have_lengths_of_their_own():
         for cache, sequence in ((together, row), (alone[row], 0)):
             count_mass(cache, sequence, policy)
             refresh_view(cache, sequence, policy)
-    both = target.draft_forward(together, blocks[:, :1], (0, 1), 0)
+    both = target.draft_forward(together, blocks[:, :1], (0, 1), (0, 0))
     for row in range(2):
-        single = target.draft_forward(alone[row], blocks[row : row + 1, :1], (0,), 0)
+        single = target.draft_forward(alone[row], blocks[row : row + 1, :1], (0,), (0,))
         torch.testing.assert_close(both[row : row + 1], single, rtol=0, atol=2e-5)

@@ -25,8 +25,10 @@ from spsl_cli.prompting.layout import build_prompt
 
 PARTS, ROWS, GENERATED = 10, 20, 4
 WAYS = [
-    DecodeConfig(index=index, importance=("window", "decayed")[number % 2], k=k)
-    for number, (index, k) in enumerate(product(INDEXES, ["auto", 1, 2, 4, 8]))
+    DecodeConfig(index=index, importance=("window", "decayed")[number % 2], **how)
+    for number, (index, how) in enumerate(
+        product(INDEXES, [{"controller": "entropy"}, {}, {"k": 1}, {"k": 2, "lookup": True}, {"k": 4}, {"k": 8}])
+    )
 ]
 QUESTIONS = [
     "What is this text about?",

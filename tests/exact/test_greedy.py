@@ -9,8 +9,10 @@ import torch
 
 from spsl_cli.decoding.chooser import Choice
 from spsl_cli.decoding.config import DecodeConfig
+from spsl_cli.decoding.controllers import Evidence
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.engine import SpeculativeLoop
+from spsl_cli.decoding.proposers import DraftToken
 from spsl_cli.events import Done, Draft, TokenKind, Tokens, Verify
 from tests.models import CONFIGS, VOCABULARY, generate, random_prompt, tiny_model
 
@@ -24,14 +26,15 @@ def decode(model, prompt, *, max_new_tokens=NEW, stop=(), **config):
 
 
 @pytest.mark.parametrize("family", CONFIGS)
-@pytest.mark.parametrize("k", [1, 2, 4, 8, "auto"])
+@pytest.mark.parametrize("k", [1, 2, 4, 8, "auto", "entropy"])
 @pytest.mark.parametrize("length", [1, 7, 40, 150])
 def test_equals_plain_loop_and_generate(family, k, length):
     model = tiny_model(family, seed=length)
     prompt = random_prompt(length)
     expected = generate(model, prompt, NEW)
     assert decode(model, prompt, speculation=False).token_ids == expected
-    assert decode(model, prompt, k=k, prefill_chunk=64).token_ids == expected
+    how = {"controller": k} if k == "entropy" else {"k": k}
+    assert decode(model, prompt, prefill_chunk=64, **how).token_ids == expected
 
 
 @pytest.mark.parametrize("budget", [1, 3, 17, 0.05, 0.5, 1.0])
@@ -102,7 +105,7 @@ class HandMade:
         depth = next(self.good)
         draft = list(self.truth[done : done + min(rows[0].room, 6)])
         spoiled = [(token + 1) % VOCABULARY for token in draft[depth:]]
-        return [[Choice(token, 0.0) for token in draft[:depth] + spoiled]]
+        return [[DraftToken(Choice(token), Evidence(0.0)) for token in draft[:depth] + spoiled]], 1
 
 
 @pytest.mark.parametrize("pattern", [[0], [6], [0, 6, 3], [1, 2, 4, 5]], ids=["never", "always", "mixed", "sometimes"])
@@ -160,6 +163,41 @@ def test_a_run_decodes_again_from_the_same_prefill():
     assert seen[0][0] == seen[1][0]
 
 
+def test_a_prefill_starts_over():
+    """Wherever it was left, and whatever came behind it."""
+    decoder = SparseSpecDecoder(tiny_model(), DecodeConfig(k=4, prefill_chunk=20))
+    run = decoder.prepare(random_prompt(90), max_new_tokens=NEW)
+    next(run.prefill())
+    with pytest.raises(RuntimeError, match="prefill"):
+        next(run.decode())
+    outputs = []
+    for rewound in (False, True, False):
+        list(run.prefill())
+        if rewound:
+            run.rewind()
+        list(run.decode())
+        outputs.append(run.output.token_ids)
+    assert outputs[0] == outputs[1] == outputs[2] == generate(tiny_model(), random_prompt(90), NEW)
+    next(run.prefill())
+    for step in (run.rewind, lambda: run.margins(3)):
+        with pytest.raises(RuntimeError, match="prefill"):
+            step()
+
+
+def test_margins_leave_outputs_and_counters():
+    run = SparseSpecDecoder(tiny_model(), DecodeConfig(k=4)).prepare(random_prompt(90), max_new_tokens=NEW)
+    list(run.prefill())
+    first = run.margins(3)
+    list(run.decode())
+    tokens, stats = list(run.output.token_ids), run.stats()
+    assert run.margins(3) == first
+    assert len(run.margins(1000)) == NEW - 1
+    assert (run.output.token_ids, run.stats()) == (tokens, stats)
+    run.rewind()
+    list(run.decode())
+    assert run.output.token_ids == tokens
+
+
 def test_a_generator_left_early_leaves_the_model_as_it_was():
     model = tiny_model()
     prompt = random_prompt(70)
@@ -184,8 +222,28 @@ def test_inputs_of_every_form():
     for wrong in (torch.tensor([prompt, prompt]), []):
         with pytest.raises(ValueError, match=r"input_ids|no tokens"):
             decoder.decode(wrong, max_new_tokens=5)
-    with pytest.raises(ValueError, match="max_new_tokens"):
-        decoder.decode(prompt, max_new_tokens=0)
+    for wrong in (0, 2.5, True):
+        with pytest.raises(ValueError, match="max_new_tokens"):
+            decoder.decode(prompt, max_new_tokens=wrong)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda decoder: decoder.decode({"input_ids": [1, 2]}), r"\['input_ids'\]"),
+        (lambda decoder: decoder.decode([[1, 2]]), "input_ids"),
+        (lambda decoder: decoder.decode_batch([1, 2]), "input_ids"),
+        (lambda decoder: decoder.decode_batch(torch.tensor([[1, 2], [3, 4]])), "prompts"),
+        (lambda decoder: decoder.decode([1, 2], stop_token_ids={None}), "stop_token_ids"),
+        (lambda decoder: decoder.decode([1, 2], sampling=0.8), "SamplingConfig"),
+        (lambda decoder: decoder.prepare([1, 2], config={"k": 4}), "DecodeConfig"),
+        (lambda decoder: SparseSpecDecoder(decoder.target.model, {"k": 4}), "DecodeConfig"),
+        (lambda _: SparseSpecDecoder("gpt2"), "PreTrainedModel"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_told_apart(call, told):
+    with pytest.raises(TypeError, match=told):
+        call(SparseSpecDecoder(tiny_model(), DecodeConfig(k=2)))
 
 
 def test_two_runs_at_once_do_not_disturb_each_other():

@@ -122,9 +122,9 @@ def counted(monkeypatch):
     seen = Counter()
     right = engine.SpeculativeLoop._account
 
-    def account(self, rows, drafts, results, times):
+    def account(self, rows, plan, drafts, results, times):
         seen.update(drafted=sum(map(len, drafts)), accepted=sum(accepted for accepted, _ in results))
-        return right(self, rows, drafts, results, times)
+        return right(self, rows, plan, drafts, results, times)
 
     monkeypatch.setattr(engine.SpeculativeLoop, "_account", account)
     return seen

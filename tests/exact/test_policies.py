@@ -132,12 +132,12 @@ def test_a_draft_reads_exactly_its_budget(index, budget, monkeypatch):
     list(run.prefill())
     draft_forward, steps = run.target.draft_forward, 0
 
-    def checked(cache, token_ids, sequences, depth):
+    def checked(cache, token_ids, sequences, depths):
         nonlocal steps
         shapes.clear()
-        logits = draft_forward(cache, token_ids, sequences, depth)
+        logits = draft_forward(cache, token_ids, sequences, depths)
         heads = QUERY_HEADS if index == "per-query-head" else KV_HEADS
-        read = (heads, Budget.resolve(config, cache.lengths[0]).total + depth + 1)
+        read = (heads, Budget.resolve(config, cache.lengths[0]).total + depths[0] + 1)
         assert shapes == [(read, read)] * run.target.layer_count
         steps += 1
         return logits

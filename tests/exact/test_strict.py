@@ -192,7 +192,7 @@ def test_every_dense_forward_behind_the_prompt_has_the_same_rows(k, monkeypatch)
     monkeypatch.setattr(type(model), "forward", noting)
     list(run.decode(config=config_of(k, strict=True)))
     assert seen[Mode.DENSE] == {STRICT_ROWS}
-    assert seen[Mode.DRAFT] <= {1}
+    assert seen[Mode.DRAFT] <= (set(range(1, 17)) if k == "auto" else {1})  # drafts may have any shape
     run.rewind()
     list(run.decode(config=config_of(k)))
     assert len(seen[Mode.DENSE]) > 1  # without, they have the rows that they need

@@ -16,6 +16,7 @@ from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
 from spsl_cli.decoding.counters import Counters
 from spsl_cli.decoding.forward_state import ForwardState
 from spsl_cli.decoding.kv_cache import DecoderCache
+from spsl_cli.decoding.lookup import PromptLookup
 from spsl_cli.decoding.output import Output
 from spsl_cli.decoding.row import Row
 
@@ -26,6 +27,7 @@ class TableTarget:
     """Forwards by table. `quality` mixes the target's own logits into the draft's: 1 is a perfect draft."""
 
     device = torch.device("cpu")
+    weight_bytes = 0
 
     def __init__(self, vocabulary: int, quality: float, seed: int = 0) -> None:
         self.vocabulary, self.quality, self.seed = vocabulary, quality, seed
@@ -47,19 +49,23 @@ class TableTarget:
         rows = [self.logits(tuple(self.written[: cache.lengths[0] + i + 1]), False) for i in range(token_ids.shape[1])]
         return torch.stack(rows)[None]
 
-    def draft_forward(self, cache, token_ids, _sequences, depth):
-        """Logits behind the committed tokens, the pending one and the draft so far."""
-        self.draft[depth:] = token_ids[0].tolist()
-        prefix = tuple(self.written[: cache.lengths[0]]) + tuple(self.draft)
-        return self.logits(prefix, True)[None, None]
+    def draft_forward(self, cache, token_ids, _sequences, depths):
+        """Logits behind each input, which stand behind the committed tokens and the draft so far."""
+        self.draft[depths[0] :] = token_ids[0].tolist()
+        committed = tuple(self.written[: cache.lengths[0]])
+        ends = range(depths[0] + 1, len(self.draft) + 1)
+        return torch.stack([self.logits((*committed, *self.draft[:end]), True) for end in ends])[None]
 
 
-def run_loop(target, sampling, dice, k, new_tokens):
-    """One decoding of the real loop behind `PROMPT`; the new tokens."""
-    cache = DecoderCache([], ForwardState(), [len(PROMPT)], [len(PROMPT) + new_tokens], [0])
-    chooser, config = make_chooser(sampling, dice), DecodeConfig(k=k)
-    row = Row(0, chooser, Output(new_tokens), Counters(config, new_tokens=1))
+def run_loop(target, sampling, dice, k, new_tokens, lookup=False):
+    """One decoding of the real loop behind `PROMPT`; the new tokens. k may be the name of a controller."""
+    cache = DecoderCache([], ForwardState(), [len(PROMPT)], [len(PROMPT) + new_tokens], [0], [1.0])
+    how = {"controller": k} if isinstance(k, str) else {"k": k}
+    chooser, config = make_chooser(sampling, dice), DecodeConfig(**how, lookup=lookup)
+    row = Row(0, chooser, Output(new_tokens), Counters(config, new_tokens=1), False, PromptLookup() if lookup else None)
     chooser.note(PROMPT)
+    if row.lookup is not None:
+        row.lookup.note(PROMPT)
     target.written = list(PROMPT)
     row.take([chooser.choose(target.logits(PROMPT, False)).token])
     for _ in engine.SpeculativeLoop(target, cache, [row], config).run():
@@ -105,13 +111,13 @@ class Path:
         return self._decide(distribution.double().tolist())
 
 
-def enumerated_distribution(target, sampling, k, new_tokens) -> dict[tuple[int, ...], float]:
+def enumerated_distribution(target, sampling, k, new_tokens, lookup=False) -> dict[tuple[int, ...], float]:
     """The probability of every output of the real loop: every way the dice can fall, its weight summed up."""
     outputs: dict[tuple[int, ...], float] = {}
     waiting: list[list[int]] = [[]]
     while waiting:
         path = Path(waiting.pop())
-        tokens = run_loop(target, sampling, path, k, new_tokens)
+        tokens = run_loop(target, sampling, path, k, new_tokens, lookup)
         outputs[tokens] = outputs.get(tokens, 0.0) + path.weight
         waiting += path.open
     return outputs

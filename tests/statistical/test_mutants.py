@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
 from spsl_cli.decoding import engine
 from spsl_cli.decoding import sampling as sampling_module
-from spsl_cli.decoding.chooser import Choice, SamplingChooser
+from spsl_cli.decoding.chooser import SamplingChooser
 from spsl_cli.decoding.config import SamplingConfig
 from spsl_cli.decoding.kv_cache import DecoderCache
 from spsl_cli.decoding.proposers import SparseSelfDraft
@@ -79,7 +81,7 @@ def wrong_temperature_in_the_draft(patch):
     def choose(self, logits, tail=()):
         drafted = right(self, logits / 0.5, tail)
         honest = self._distributions(logits[None], tail)[0]
-        return Choice(drafted.token, drafted.entropy, honest)
+        return replace(drafted, distribution=honest)
 
     right = SamplingChooser.choose
     patch.setattr(SamplingChooser, "choose", choose)
@@ -90,7 +92,7 @@ def unfiltered_q(patch):
 
     def choose(self, logits, tail=()):
         drafted = right(self, logits, tail)
-        return Choice(drafted.token, drafted.entropy, (logits / 1.5).softmax(-1))
+        return replace(drafted, distribution=(logits / 1.5).softmax(-1))
 
     right = SamplingChooser.choose
     patch.setattr(SamplingChooser, "choose", choose)
@@ -100,8 +102,9 @@ def drop_after_drawing(patch):
     """A drawn token is looked at and dropped from the draft if it is unlikely."""
 
     def propose(self, *arguments):
-        (draft,) = right(self, *arguments)
-        return [draft[:-1] if draft and float(draft[-1].distribution[draft[-1].token]) < 0.6 else draft]
+        (draft,), forwards = right(self, *arguments)
+        unlikely = draft and float(draft[-1].choice.distribution[draft[-1].token]) < 0.6
+        return [draft[:-1] if unlikely else draft], forwards
 
     right = SparseSelfDraft.propose
     patch.setattr(SparseSelfDraft, "propose", propose)
@@ -113,9 +116,13 @@ def accept_only_the_likeliest(patch):
 
 def q_of_the_draft_before(patch):
     def propose(self, *arguments):
-        (draft,) = right(self, *arguments)
+        (draft,), forwards = right(self, *arguments)
         before = [draft[0], *draft[:-1]] if draft else []
-        return [[Choice(own.token, own.entropy, other.distribution) for own, other in zip(draft, before, strict=True)]]
+        wrong = []
+        for own, other in zip(draft, before, strict=True):
+            choice = replace(own.choice, distribution=other.choice.distribution)
+            wrong.append(replace(own, choice=choice))
+        return [wrong], forwards
 
     right = SparseSelfDraft.propose
     patch.setattr(SparseSelfDraft, "propose", propose)

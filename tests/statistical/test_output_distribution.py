@@ -13,6 +13,9 @@ from scipy.stats import chisquare
 
 from spsl_cli.decoding import engine
 from spsl_cli.decoding.config import SamplingConfig
+from spsl_cli.decoding.controllers import Source, fixed
+from spsl_cli.decoding.controllers.calibrated import CalibratedController
+from spsl_cli.decoding.costs import PresumedCosts
 from spsl_cli.decoding.sampling import SeededDice
 from tests.statistical.table import TableTarget, enumerated_distribution, exact_distribution, run_loop
 
@@ -46,13 +49,13 @@ def test_every_output_has_its_exact_probability(quality, k, sampling):
         assert found[tokens] == pytest.approx(probability, abs=2e-6)  # float32 distributions
 
 
-def p_value(target, sampling, k, samples, new_tokens=3):
+def p_value(target, sampling, k, samples, new_tokens=3, lookup=False):
     """Of the later tokens against their exact distribution; bins pooled to at least 5 expected."""
     expected: Counter[tuple[int, ...]] = Counter()
     for tokens, probability in exact_distribution(target, sampling, new_tokens).items():
         expected[tokens[1:]] += samples * probability
     dice = SeededDice(5)
-    seen = Counter(run_loop(target, sampling, dice, k, new_tokens)[1:] for _ in range(samples))
+    seen = Counter(run_loop(target, sampling, dice, k, new_tokens, lookup)[1:] for _ in range(samples))
     assert set(seen) <= set(expected)
     bins, pooled = [], [0.0, 0.0]
     for tokens, count in sorted(expected.items(), key=lambda item: item[1]):
@@ -87,6 +90,63 @@ def test_the_controller_may_look_at_entropies():
     target = TableTarget(3, 0.6)
     sampling = SamplingConfig(temperature=1.0)
     expected = exact_distribution(target, sampling, 4)
-    found = enumerated_distribution(target, sampling, "auto", 4)
+    found = enumerated_distribution(target, sampling, "entropy", 4)
     for tokens, probability in expected.items():
         assert found[tokens] == pytest.approx(probability, abs=2e-6)
+
+
+@pytest.fixture
+def sources(monkeypatch):
+    """Where the drafts of each round came from, and how many tokens the sparse model checked at once."""
+    seen, right_round, right_forward = Counter(), engine.SpeculativeLoop._account, TableTarget.draft_forward
+
+    def account(self, rows, plan, *rest):
+        seen[plan.source] += 1
+        return right_round(self, rows, plan, *rest)
+
+    def draft_forward(self, cache, token_ids, *rest):
+        seen["guesses"] += token_ids.shape[1] > 1
+        return right_forward(self, cache, token_ids, *rest)
+
+    monkeypatch.setattr(engine.SpeculativeLoop, "_account", account)
+    monkeypatch.setattr(TableTarget, "draft_forward", draft_forward)
+    return seen
+
+
+@pytest.mark.parametrize("quality", QUALITIES.values(), ids=QUALITIES)
+@pytest.mark.parametrize("long_match", [2, 100], ids=["straight to the verify", "checked by the sparse model"])
+@pytest.mark.parametrize("k", [2, 4])
+def test_lookup_leaves_every_probability_as_it_is(quality, long_match, k, monkeypatch, sources):
+    """Two tokens, outputs of six, so that pairs come again: all 64, over every way the dice can fall."""
+    monkeypatch.setattr(fixed, "LONG_MATCH", long_match)
+    target, sampling = TableTarget(2, quality, seed=2), SamplingConfig(temperature=1.2)
+    expected = exact_distribution(target, sampling, 6)
+    found = enumerated_distribution(target, sampling, k, 6, lookup=True)
+    assert len(expected) == 64
+    for tokens, probability in expected.items():
+        assert found[tokens] == pytest.approx(probability, abs=2e-6)
+    assert sources[Source.LOOKUP] > 50 if long_match == 2 else sources["guesses"] > 50
+
+
+@pytest.mark.parametrize("quality", [0.6, 0.0])
+def test_the_calibrated_controller_may_learn_from_what_it_sees(quality, monkeypatch, sources):
+    """It plans by match lengths, stops by evidence and learns from verifies; none of it may show in the output."""
+    cheap = PresumedCosts(draft=0.1, refresh=0.05, row=0.01)
+    monkeypatch.setattr(engine.SpeculativeLoop, "_presumed_costs", lambda _: cheap)
+    monkeypatch.setattr(CalibratedController, "account", lambda *_: None)
+    target, sampling = TableTarget(2, quality, seed=3), SamplingConfig(temperature=1.2)
+    expected = exact_distribution(target, sampling, 6)
+    found = enumerated_distribution(target, sampling, "calibrated", 6, lookup=True)
+    for tokens, probability in expected.items():
+        assert found[tokens] == pytest.approx(probability, abs=2e-6)
+    assert min(sources[Source.LOOKUP], sources[Source.SPARSE], sources["guesses"]) > 10
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [1, 2, 4, 8])
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 1.5])
+def test_twenty_thousand_samples_a_cell_with_lookup(k, temperature, monkeypatch, sources):
+    """Outputs of six of three tokens: the last five, jointly."""
+    monkeypatch.setattr(fixed, "LONG_MATCH", 4)
+    assert p_value(TableTarget(3, 0.6), SamplingConfig(temperature=temperature), k, 20_000, 6, lookup=True) > 1e-4
+    assert sources[Source.LOOKUP] > 1000

@@ -106,13 +106,16 @@ CELLS = [
     ("pillar", 8, SamplingConfig(1.3, top_p=0.8)),
     ("snapkv", 3, SamplingConfig(0.5)),
     ("streaming", 5, SamplingConfig(1.0, top_k=5)),
-    ("sparsespec-l", "auto", SamplingConfig(1.2)),
+    ("sparsespec-l", "entropy", SamplingConfig(1.2)),
+    ("sparsespec-l", "calibrated", SamplingConfig(1.2)),
 ]
 
 
 @pytest.mark.parametrize(("index", "k", "sampling"), CELLS, ids=[f"{index}-{k}" for index, k, _ in CELLS])
+@pytest.mark.usefixtures("cheap")
 def test_every_drafted_token_has_its_conditional_law(index, k, sampling):
-    outputs, accepted = draw(DecodeConfig(k=k, budget=8, index=index), sampling, ROWS, 12)
+    how = {"controller": k} if isinstance(k, str) else {"k": k}
+    outputs, accepted = draw(DecodeConfig(**how, budget=8, index=index), sampling, ROWS, 12)
     assert 0.1 < accepted < 0.95
     values = transforms(outputs, sampling)
     assert values.shape == (ROWS, 8)

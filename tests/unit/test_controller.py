@@ -7,14 +7,22 @@ import math
 import pytest
 
 from spsl_cli.decoding.config import K_MAX, DecodeConfig
-from spsl_cli.decoding.controller import EntropyController, FixedController, make_controller
+from spsl_cli.decoding.controllers import Evidence, Source, make_controller
+from spsl_cli.decoding.controllers.calibrated import CalibratedController
+from spsl_cli.decoding.controllers.entropy import EntropyController
+from spsl_cli.decoding.controllers.fixed import FixedController
 from spsl_cli.decoding.costs import StepCosts
 
 
 def costs(draft_s, round_s):
     measured = StepCosts()
-    measured.observe_round(2, 2 * draft_s, round_s)
+    measured.observe_draft(2, 2 * draft_s)
+    measured.observe_verify(2, round_s)
     return measured
+
+
+def seen(*entropies):
+    return [Evidence(entropy) for entropy in entropies]
 
 
 def test_probability_is_equation_7():
@@ -29,7 +37,7 @@ def test_probability_is_equation_7():
 def test_means_are_equation_6():
     controller = EntropyController(StepCosts())
     controller.mean_accepted_entropy, controller.mean_rejected_entropy = 1.0, 2.0
-    controller.observe([0.5, 0.7, 3.0], accepted=2)
+    controller.observe(Source.SPARSE, seen(0.5, 0.7, 3.0), accepted=2)
     assert controller.mean_accepted_entropy == pytest.approx(0.9 * (0.9 * 1.0 + 0.1 * 0.5) + 0.1 * 0.7)
     assert controller.mean_rejected_entropy == pytest.approx(0.9 * 2.0 + 0.1 * 3.0)
 
@@ -47,9 +55,9 @@ def test_known_entropies_replace_the_prediction():
     controller = EntropyController(costs(0.1, 1.0))
     controller.mean_accepted_entropy, controller.mean_rejected_entropy = 0.0, 6.0
     controller.mean_probability = 0.9
-    assert controller.best_length([[0.0, 0.0]]) > 4
-    assert controller.best_length([[0.0, 6.0]]) == 2  # the second token will not stand: nothing behind it can
-    assert not controller.wants_more([[0.0, 6.0]])
+    assert controller.best_length([seen(0.0, 0.0)]) > 4
+    assert controller.best_length([seen(0.0, 6.0)]) == 2  # the second token will not stand: nothing behind it can
+    assert not controller.wants_more([seen(0.0, 6.0)])
     assert controller.k_star == 2
 
 
@@ -72,13 +80,22 @@ def test_p_is_bounded_as_documented():
 
 def test_fixed():
     controller = FixedController(3)
-    assert [controller.wants_more([[0.0] * drafted]) for drafted in range(5)] == [True, True, True, False, False]
+    assert [controller.wants_more([seen(*[0.0] * drafted)]) for drafted in range(5)] == [True, True, True, False, False]
 
 
 def test_configuration_chooses():
     assert isinstance(make_controller(DecodeConfig(k=5), StepCosts()), FixedController)
-    assert isinstance(make_controller(DecodeConfig(), StepCosts()), EntropyController)
-    assert DecodeConfig(k=5).controller_name == "fixed"
+    assert isinstance(make_controller(DecodeConfig(controller="entropy"), StepCosts()), EntropyController)
+    assert isinstance(make_controller(DecodeConfig(), StepCosts()), CalibratedController)
+    assert [DecodeConfig(k=5).controller_name, DecodeConfig().controller_name] == ["fixed", "calibrated"]
+
+
+def test_lookup_goes_with_the_calibrated_controller_unless_told():
+    assert DecodeConfig().looks_up
+    assert not DecodeConfig(k=5).looks_up
+    assert not DecodeConfig(controller="entropy").looks_up
+    assert DecodeConfig(k=5, lookup=True).looks_up
+    assert not DecodeConfig(lookup=False).looks_up
 
 
 @pytest.mark.parametrize(
@@ -104,6 +121,7 @@ def test_configuration_chooses():
         {"strict": "yes"},
         {"index": "best"},
         {"importance": "sum"},
+        {"lookup": "yes"},
     ],
 )
 def test_wrong_values_are_refused(wrong):
@@ -116,6 +134,9 @@ def test_costs_are_medians():
     assert (measured.draft_step_s, measured.round_s, measured.plain_step_s) == (None, None, None)
     for seconds in (0.1, 0.1, 5.0, 0.2, 0.1):
         measured.observe_plain(seconds)
-        measured.observe_round(4, 4 * seconds, 2 * seconds)
+        measured.observe_draft(4, 4 * seconds)
+        measured.observe_verify(4, 2 * seconds)
+        measured.observe_refresh(seconds / 2)
     assert measured.plain_step_s == measured.draft_step_s == 0.1
-    assert measured.round_s == 0.2
+    assert measured.refresh_s == 0.05
+    assert measured.round_s == 0.25

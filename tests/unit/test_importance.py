@@ -69,6 +69,7 @@ def test_window_does_not_drift():
     torch.testing.assert_close(window.scores(0, 50).double(), last, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.usefixtures("cheap")
 @pytest.mark.parametrize("k", [1, 4, "auto"])
 def test_a_run_counts_the_last_committed_queries_and_no_rejected_one(k):
     """S of every layer equals the attention, by the model's own eager forward, of the last 16 committed positions."""

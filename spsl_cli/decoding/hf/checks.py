@@ -53,7 +53,7 @@ def check_options(generation_config: GenerationConfig, arguments: Mapping[str, A
     mode = generation_config.get_generation_mode()
     if mode not in (GenerationMode.GREEDY_SEARCH, GenerationMode.SAMPLE):
         values = {name: getattr(generation_config, name, None) for name in _MODE_OPTIONS}
-        asked = ", ".join(f"{name}={value!r}" for name, value in values.items() if value not in (None, 1, False))
+        asked = ", ".join(f"{name}={value!r}" for name, value in values.items() if _asks(value))
         raise _refusal(f"{mode.value.replace('_', ' ')} ({asked})")
     for name in _NOT_FORWARDED:
         if arguments.get(name):
@@ -62,6 +62,11 @@ def check_options(generation_config: GenerationConfig, arguments: Mapping[str, A
         value = getattr(generation_config, name, None)
         if value not in allowed:
             raise _refusal(f"{name}={value!r}", _INSTEAD.get(name, _WHAT_TO_DO))
+
+
+def _asks(value: Any) -> bool:
+    """Whether a value of `_MODE_OPTIONS` asks for something; a 1 does not, as the number of beams."""
+    return value is True or value not in (None, 1, False)
 
 
 def check_inputs(model: PreTrainedModel, model_kwargs: Mapping[str, Any]) -> None:

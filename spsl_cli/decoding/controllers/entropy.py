@@ -1,50 +1,14 @@
-"""How long to draft: decisions from floats, no tensors.
-
-A controller is asked before every draft token whether to draft it, and told afterwards what became of the draft. It may
-look at the entropies of distributions, never at the tokens drawn from them: that keeps sampling lossless.
-
-A batch drafts one length for all its rows, so entropies come row by row, as many for each.
-"""
+"""The paper's draft-length controller (arXiv 2607.27735, Eq. 6-8)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
 
-from spsl_cli.decoding.config import K_MAX, DecodeConfig
+from spsl_cli.decoding.config import K_MAX
+from spsl_cli.decoding.controllers.base import Drafted, Evidence, Plan, Source
+from spsl_cli.decoding.controllers.fixed import LONG_MATCH
 from spsl_cli.decoding.costs import StepCosts
-
-Entropies = Sequence[Sequence[float]]
-"""Of the drafted tokens' distributions, in nats: for each row of the batch one for each token."""
-
-
-class Controller(Protocol):
-    """Decides draft lengths. `k_star` is the length aimed at, as of the last decision."""
-
-    k_star: int
-
-    def wants_more(self, entropies: Entropies) -> bool:
-        """Whether to draft another token behind those that had these entropies."""
-        ...
-
-    def observe(self, entropies: Sequence[float], accepted: int) -> None:
-        """Of one row's draft the first `accepted` tokens stood, the others did not."""
-        ...
-
-
-class FixedController:
-    """Always k tokens."""
-
-    def __init__(self, k: int) -> None:
-        self.k_star = k
-
-    def wants_more(self, entropies: Entropies) -> bool:
-        """Until k are drafted."""
-        return len(entropies[0]) < self.k_star
-
-    def observe(self, entropies: Sequence[float], accepted: int) -> None:
-        """Nothing to learn."""
 
 
 class EntropyController:
@@ -61,6 +25,7 @@ class EntropyController:
     that; so it stops too early.
     """
 
+    may_draft = True
     beta = 0.9
     presumed_draft_cost = 0.5
 
@@ -77,42 +42,49 @@ class EntropyController:
         further = abs(entropy - self.mean_rejected_entropy) - abs(entropy - self.mean_accepted_entropy)
         return 1.0 / (1.0 + math.exp(-further))
 
-    def best_length(self, entropies: Entropies) -> int:
+    def best_length(self, drafted: Drafted) -> int:
         """k*: the argmax of Eq. 8, summed over the rows, over the candidates not shorter than what is drafted."""
         draft_s, round_s = self.costs.draft_step_s, self.costs.round_s
         gamma = self.presumed_draft_cost if draft_s is None or round_s is None else draft_s / round_s
-        drafted = len(entropies[0])
-        best, best_rate = max(drafted, self.candidates[0]), 0.0
-        prefixes, expected, reached = [1.0] * len(entropies), float(len(entropies)), 0
+        shortest = min(map(len, drafted))
+        best, best_rate = max(shortest, self.candidates[0]), 0.0
+        prefixes, expected, reached = [1.0] * len(drafted), float(len(drafted)), 0
         for k in self.candidates:
             for i in range(reached, k):
-                for row, known in enumerate(entropies):
-                    p = self.acceptance_probability(known[i]) if i < drafted else self.mean_probability
+                for row, known in enumerate(drafted):
+                    p = self.acceptance_probability(known[i].entropy) if i < len(known) else self.mean_probability
                     prefixes[row] *= p
                     expected += prefixes[row]
             reached = k
             rate = expected / (k * gamma + 1.0)
-            if k >= drafted and rate > best_rate:
+            if k >= shortest and rate > best_rate:
                 best, best_rate = k, rate
         return best
 
-    def wants_more(self, entropies: Entropies) -> bool:
+    def wants_more(self, drafted: Drafted) -> bool:
         """Until k* is reached."""
-        self.k_star = self.best_length(entropies)
-        return len(entropies[0]) < self.k_star
+        self.k_star = self.best_length(drafted)
+        return min(map(len, drafted)) < self.k_star
 
-    def observe(self, entropies: Sequence[float], accepted: int) -> None:
-        """Move the class means (Eq. 6): every drafted token is of one class or the other."""
-        for i, entropy in enumerate(entropies):
+    def plan(self, matches: Sequence[int], rooms: Sequence[int]) -> Plan:  # noqa: ARG002 it stops by entropies alone
+        """Always a sparse draft; with lookup on, long matches go straight to the verify."""
+        return Plan(Source.LOOKUP if min(matches) >= LONG_MATCH else Source.SPARSE, self.k_star)
+
+    def guesses(self, match: int, most: int) -> int:  # noqa: ARG002 any match is worth it
+        """All of them."""
+        return most
+
+    def observe(self, source: Source, draft: Sequence[Evidence], accepted: int) -> None:
+        """Move the class means (Eq. 6): every token of the sparse draft is of one class or the other."""
+        if source is not Source.SPARSE:
+            return
+        for i, evidence in enumerate(draft):
+            entropy = evidence.entropy
             self.mean_probability += (1 - self.beta) * (self.acceptance_probability(entropy) - self.mean_probability)
             if i < accepted:
                 self.mean_accepted_entropy += (1 - self.beta) * (entropy - self.mean_accepted_entropy)
             else:
                 self.mean_rejected_entropy += (1 - self.beta) * (entropy - self.mean_rejected_entropy)
 
-
-def make_controller(config: DecodeConfig, costs: StepCosts) -> Controller:
-    """The controller that the configuration names."""
-    if config.k == "auto":
-        return EntropyController(costs)
-    return FixedController(config.k)
+    def account(self, plan: Plan, rows: int, tokens: int, seconds: float) -> None:
+        """Nothing to learn: times are in the costs."""

@@ -1,0 +1,132 @@
+"""The default controller: rates from measured costs and a learned chance of acceptance; plain decoding is a choice too.
+
+A round of T seconds that gives each row E tokens is worth E - rate * T, `rate` being the tokens a second that a row has
+anyway: by plain steps, or of late. The round of the highest worth is taken, and a draft goes on as long as its next
+token is worth its time (for a ratio of sums that is the optimal rule: Dinkelbach 1967).
+
+Never slower: what speculation has lost against plain steps, as measured, is bounded by `ALLOWED_LOSS`. A sparse draft
+that would win only with better luck than expected is tried within `PROBING`; one that could not win with any luck is
+not tried at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spsl_cli.decoding.acceptance import OnlineLogistic, lookup_features, sparse_features
+from spsl_cli.decoding.config import K_MAX
+from spsl_cli.decoding.controllers.base import Drafted, Evidence, Plan, Source
+from spsl_cli.decoding.costs import StepCosts
+
+ALLOWED_LOSS = 0.02
+"""Share of the time spent that rounds which ought to win may have lost, and one plain step at the start."""
+
+PROBING = 0.01
+"""Share of the time spent that trials may risk."""
+
+BEST_LUCK = 0.98
+"""The chance of acceptance at which a sparse draft must win if it is to be tried at all."""
+
+FADING = 0.9
+"""Weight of what was seen, of rates and of typical evidence, after one more round or token."""
+
+SPARSE_PRIOR = (1.0, -0.8, 0.35, -0.1, 0.5, -0.5, -1.0), (1.0, 0.5, 0.3, 0.3, 0.3, 0.3, 1.0)
+LOOKUP_PRIOR = (-0.5, 0.9, 0.1), (1.0, 0.4, 0.3)
+
+
+class CalibratedController:
+    """Decides by expected tokens and seconds."""
+
+    def __init__(self, costs: StepCosts) -> None:
+        self.costs = costs
+        self.k_star = 0
+        self.may_draft = True
+        self.sparse, self.looked_up = OnlineLogistic(*SPARSE_PRIOR), OnlineLogistic(*LOOKUP_PRIOR)
+        self.typical = Evidence(entropy=0.7, margin=2.5, coverage=0.9)
+        self.lost = self.spent = 0.0
+        self._tokens = self._seconds = 0.0  # of a row, fading
+
+    @property
+    def rate(self) -> float:
+        """Tokens a second that a row has anyway."""
+        plain = 1.0 / self.costs.plain_s
+        return max(plain, self._tokens / self._seconds) if self._seconds else plain
+
+    def plan(self, matches: Sequence[int], rooms: Sequence[int]) -> Plan:
+        """The round of the highest worth."""
+        plain = (1.0 - self.rate * self.costs.plain_s, Plan(Source.PLAIN))
+        looked_up = [[self.looked_up.probability(lookup_features(match, i)) for i in range(K_MAX)] if match else []
+                     for match in matches]  # fmt: skip
+        expected = [self.sparse.probability(sparse_features(self.typical, i)) for i in range(K_MAX)]
+        lookup = self._best(Source.LOOKUP, looked_up, rooms)
+        sparse = self._best(Source.SPARSE, [expected] * len(rooms), rooms)
+        lucky = self._best(Source.SPARSE, [[BEST_LUCK] * K_MAX] * len(rooms), rooms)
+        self.may_draft = lucky[0] > plain[0]
+        _, chosen = max(plain, lookup, sparse, key=lambda option: option[0])
+        if chosen.source is not Source.PLAIN and self.lost > ALLOWED_LOSS * self.spent + self.costs.plain_s:
+            chosen = Plan(Source.PLAIN)
+        risk = self.costs.total_s(1, 1) - self.costs.plain_s
+        if chosen.source is Source.PLAIN and self.may_draft and risk < PROBING * self.spent - self.lost:
+            chosen = Plan(Source.SPARSE, 1)
+        self.k_star = chosen.length
+        return chosen
+
+    def _best(self, source: Source, chances: Sequence[Sequence[float]], rooms: Sequence[int]) -> tuple[float, Plan]:
+        """The length of the highest worth, given each row's chances of acceptance, token by token."""
+        costs, rows, sparse = self.costs, len(rooms), source is Source.SPARSE
+        standing, tokens = [1.0] * rows, float(rows)
+        best = (float("-inf"), Plan(Source.PLAIN))
+        for k in range(1, min(K_MAX, max(rooms)) + 1):
+            for row, chance in enumerate(chances):
+                standing[row] *= chance[k - 1] if k <= min(len(chance), rooms[row]) else 0.0
+            tokens += sum(standing)
+            seconds = costs.total_s(k, k if sparse else 0)
+            best = max(best, (tokens / rows - self.rate * seconds, Plan(source, k)), key=lambda option: option[0])
+        return best
+
+    def guesses(self, match: int, most: int) -> int:
+        """As many as are worth their row: each that stands saves a draft step."""
+        chance = 1.0
+        for i in range(most):
+            chance *= self.looked_up.probability(lookup_features(match, i))
+            if chance * self.costs.draft_s <= self.costs.row_s:
+                return i
+        return most
+
+    def wants_more(self, drafted: Drafted) -> bool:
+        """As long as the next token, if all before it stand, is worth a draft step and its row in the verify."""
+        if not all(drafted):
+            return True
+        gain = 0.0
+        for row in drafted:
+            standing = self.sparse.probability(sparse_features(self.typical, len(row)))
+            for depth, evidence in enumerate(row):
+                standing *= self.sparse.probability(sparse_features(evidence, depth))
+            gain += standing
+        shortest = min(map(len, drafted))
+        more = shortest < K_MAX and gain / len(drafted) > self.rate * (self.costs.draft_s + self.costs.row_s)
+        self.k_star = shortest + more
+        return more
+
+    def observe(self, source: Source, draft: Sequence[Evidence], accepted: int) -> None:
+        """Learn from every token whose predecessors all stood."""
+        for depth, evidence in enumerate(draft[: accepted + 1]):
+            stood = depth < accepted
+            if source is Source.LOOKUP:
+                self.looked_up.observe(lookup_features(evidence.match, depth), stood)
+                continue
+            self.sparse.observe(sparse_features(evidence, depth), stood)
+            self.typical = Evidence(
+                FADING * self.typical.entropy + (1 - FADING) * evidence.entropy,
+                FADING * self.typical.margin + (1 - FADING) * evidence.margin,
+                0,
+                FADING * self.typical.coverage + (1 - FADING) * evidence.coverage,
+            )
+
+    def account(self, plan: Plan, rows: int, tokens: int, seconds: float) -> None:
+        """Rates and losses."""
+        self._tokens = FADING * self._tokens + tokens / rows
+        self._seconds = FADING * self._seconds + seconds
+        self.spent += seconds
+        if plan.source is not Source.PLAIN:
+            self.lost += seconds - tokens / rows * self.costs.plain_s
