@@ -33,10 +33,10 @@ def cheap(monkeypatch):
     monkeypatch.setattr(CalibratedController, "account", lambda *_: None)
 
 
-def cheap_costs(*_):
+def cheap_costs(*_, **__):
     """Costs that no measured draft changes."""
     from spsl_cli.decoding.costs import PresumedCosts, StepCosts  # noqa: PLC0415
 
-    costs = StepCosts(PresumedCosts(draft=0.1, refresh=0.05, row=0.01))
+    costs = StepCosts(PresumedCosts(draft=0.1, refresh=0.05, row=0.01), settled=True)
     costs.observe_verify = costs.observe_draft = costs.observe_refresh = lambda *_: None
     return costs

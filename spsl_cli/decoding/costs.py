@@ -45,11 +45,13 @@ class PresumedCosts:
 class StepCosts:
     """Running estimates in seconds of a plain step, a draft step, a refresh, and a verify of k drafts.
 
-    Until a plain step is measured, it is the unit: all other costs are in plain steps then.
+    Until a plain step is measured, it is the unit: all other costs are in plain steps then. `settled`: nothing will be
+    measured, what is presumed holds.
     """
 
-    def __init__(self, presumed: PresumedCosts | None = None) -> None:
+    def __init__(self, presumed: PresumedCosts | None = None, *, settled: bool = False) -> None:
         self.presumed = presumed or PresumedCosts()
+        self.settled = settled
         self._plain: deque[float] = deque(maxlen=RECENT)
         self._draft: deque[float] = deque(maxlen=RECENT)
         self._refresh: deque[float] = deque(maxlen=RECENT)
@@ -103,6 +105,11 @@ class StepCosts:
     def draft_s(self) -> float:
         """A draft step, measured or presumed."""
         return self.draft_step_s or self.presumed.draft * self.plain_s
+
+    @property
+    def draft_is_known(self) -> bool:
+        """Whether a draft step was measured, or none will be."""
+        return self.settled or bool(self._draft)
 
     @property
     def refresh_s(self) -> float:

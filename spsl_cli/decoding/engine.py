@@ -39,7 +39,7 @@ class SpeculativeLoop(DecodingLoop):
         self.policy = make_policy(self.config)
         self.costs = StepCosts(self._presumed_costs())
         self._timed = all(row.greedy for row in self.rows)
-        self.believed = self.costs if self._timed else StepCosts(self.costs.presumed)
+        self.believed = self.costs if self._timed else StepCosts(self.costs.presumed, settled=True)
         self.controller = make_controller(self.config, self.believed)
         self.proposer = SparseSelfDraft(self.target, self.cache)
         self.forwards = 0

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spsl_cli.decoding.acceptance import OnlineLogistic, lookup_features, sparse_features
 from spsl_cli.decoding.config import K_MAX
+from spsl_cli.decoding.controllers.acceptance import OnlineLogistic, lookup_features, sparse_features
 from spsl_cli.decoding.controllers.base import Drafted, Evidence, Plan, Source
 from spsl_cli.decoding.costs import StepCosts
 
@@ -30,8 +30,9 @@ BEST_LUCK = 0.98
 FADING = 0.9
 """Weight of what was seen, of rates and of typical evidence, after one more round or token."""
 
-SPARSE_PRIOR = (1.0, -0.8, 0.35, -0.1, 0.5, -0.5, -1.0), (1.0, 0.5, 0.3, 0.3, 0.3, 0.3, 1.0)
-LOOKUP_PRIOR = (-0.5, 0.9, 0.1), (1.0, 0.4, 0.3)
+SPARSE_PRIOR = (2.7, -0.35, 0.75, 0.5, 0.3, -0.9, -5.9), (1.0, 0.3, 0.3, 0.3, 0.3, 0.3, 2.0)
+LOOKUP_PRIOR = (-1.5, 1.6, 0.05), (0.8, 0.4, 0.2)
+"""Weights and how far those of a text may lie from them, fitted on answers of the embedded model (docs/log.md)."""
 
 
 class CalibratedController:
@@ -42,7 +43,7 @@ class CalibratedController:
         self.k_star = 0
         self.may_draft = True
         self.sparse, self.looked_up = OnlineLogistic(*SPARSE_PRIOR), OnlineLogistic(*LOOKUP_PRIOR)
-        self.typical = Evidence(entropy=0.7, margin=2.5, coverage=0.9)
+        self.typical = Evidence(entropy=1.6, margin=2.8, coverage=0.94)
         self.lost = self.spent = 0.0
         self._tokens = self._seconds = 0.0  # of a row, fading
 
@@ -104,7 +105,8 @@ class CalibratedController:
                 standing *= self.sparse.probability(sparse_features(evidence, depth))
             gain += standing
         shortest = min(map(len, drafted))
-        more = shortest < K_MAX and gain / len(drafted) > self.rate * (self.costs.draft_s + self.costs.row_s)
+        longest = K_MAX if self.costs.draft_is_known else 1  # one step shows what they cost
+        more = shortest < longest and gain / len(drafted) > self.rate * (self.costs.draft_s + self.costs.row_s)
         self.k_star = shortest + more
         return more
 
