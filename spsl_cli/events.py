@@ -67,11 +67,17 @@ class Tokens(Event):
 
 @dataclass(frozen=True, slots=True)
 class SpeculationStats:
-    """The counters of one decoding. `new_tokens == 1 + accepted + bonus` (the first token comes from the prefill).
+    """The counters of one decoding, of one sequence or of the `sequences` of a batch together.
 
-    `draft_s`, `verify_s`, `mass_s` and `refresh_s` are the shares of `decode_s`: drafting over the sparse view,
-    verifying over the whole cache, attention mass of the committed queries (Eq. 3), index and gather (Eq. 4, 5).
-    `plain_step_s` is the median of the timed plain steps, None when there was none.
+    `enabled` is False for plain decoding. `controller`, `budget` (a share of the positions, or a number of them) and
+    `index` are what was asked for. Of `rounds` (of every sequence) `k_histogram` says how many drafted how many tokens;
+    of `drafted` tokens `accepted` entered the output, of those that lookup gave straight to the verify
+    `lookup_accepted` of `lookup_drafted`. `new_tokens == sequences + accepted + bonus`: the first tokens come from the
+    prefill.
+
+    Times are seconds. `draft_s`, `verify_s`, `mass_s` and `refresh_s` are the shares of `decode_s`: drafting, verifying
+    over the whole cache, attention mass of the committed queries (Eq. 3), index and gather (Eq. 4, 5). `plain_step_s`
+    is the median of the timed plain steps, None when there was none.
     """
 
     enabled: bool
@@ -93,6 +99,7 @@ class SpeculationStats:
     mass_s: float = 0.0
     refresh_s: float = 0.0
     plain_step_s: float | None = None
+    sequences: int = 1
 
     @property
     def acceptance_rate(self) -> float:
@@ -107,15 +114,15 @@ class SpeculationStats:
 
     @property
     def tokens_per_s(self) -> float:
-        """Tokens decoded after the first (which the prefill gives) per second of decoding."""
-        return (self.new_tokens - 1) / self.decode_s if self.decode_s > 0 and self.new_tokens > 1 else 0.0
+        """Tokens decoded after the first ones (which the prefill gives) per second of decoding."""
+        return max(0, self.new_tokens - self.sequences) / self.decode_s if self.decode_s > 0 else 0.0
 
     @property
     def estimated_speedup(self) -> float | None:
         """Against plain steps at their median time; None until one was timed and something drafted."""
-        if self.plain_step_s is None or self.decode_s <= 0 or self.new_tokens < 2 or not self.drafted:  # noqa: PLR2004
+        if self.plain_step_s is None or self.decode_s <= 0 or not self.drafted:
             return None
-        return (self.new_tokens - 1) * self.plain_step_s / self.decode_s
+        return self.tokens_per_s * self.plain_step_s / self.sequences
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class SystemResult:
     """One system: tokens per second of decoding, speedup against `ar` pair by pair, and whether its tokens are `ar`'s.
 
     `tokens_per_s` counts all rows of a batch. `speedup` is None for `ar` itself, and where the tokens differ;
-    `first_difference` is the earliest of any row; `stats` are the first row's in the last repeat.
+    `first_difference` is the earliest of any row; `stats` are those of all rows together in the last repeat.
     """
 
     name: str
@@ -101,8 +101,7 @@ def _decode(run: DecodingRun, *, speculation: bool) -> tuple[list[list[int]], fl
     for _ in run.decode(speculation=speculation):
         pass
     outputs = [list(output.token_ids) for output in run.outputs]
-    seconds = max(run.stats(sequence).decode_s for sequence in range(len(outputs)))
-    return outputs, seconds, run.stats()
+    return outputs, run.totals.decode_s, run.totals
 
 
 def _decode_eagerly(eager: EagerLoop, ours: list[list[int]]) -> tuple[list[list[int]], float]:

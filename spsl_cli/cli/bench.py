@@ -23,7 +23,9 @@ def bench(
         list[str] | None, typer.Argument(metavar="[PATH...]", help="Documents to summarize; else a built-in text.")
     ] = None,
     *,
-    context: Annotated[int, typer.Option("--context", metavar="N", min=1, help="Tokens of the built-in text.")] = 2000,
+    context: Annotated[
+        int, typer.Option("--context", metavar="N", min=1, help="Tokens of each part of the built-in text.")
+    ] = 2000,
     batch: Annotated[
         int, typer.Option("--batch", metavar="N", min=1, help="Parts of the built-in text decoded together.")
     ] = 1,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.events import SpeculationStats
@@ -22,6 +23,15 @@ class RoundTimes:
     def total(self) -> float:
         """The whole round."""
         return self.mass + self.refresh + self.draft + self.verify
+
+
+def joined(rows: Sequence[SpeculationStats]) -> SpeculationStats:
+    """The rows of a batch together: tokens and rounds summed, times of the row that ran longest."""
+    longest = max(rows, key=lambda row: row.decode_s)
+    names = ("new_tokens", "rounds", "drafted", "accepted", "bonus", "lookup_drafted", "lookup_accepted")
+    sums = {name: sum(getattr(row, name) for row in rows) for name in names}
+    histogram = sum((Counter(row.k_histogram) for row in rows), Counter[int]())
+    return replace(longest, **sums, k_histogram=dict(sorted(histogram.items())), sequences=len(rows))
 
 
 @dataclass

@@ -15,7 +15,7 @@ import torch
 from spsl_cli.decoding.autoregressive import PlainLoop
 from spsl_cli.decoding.config import K_MAX, STRICT_BLOCK, STRICT_ROWS, DecodeConfig
 from spsl_cli.decoding.costs import clock
-from spsl_cli.decoding.counters import Counters
+from spsl_cli.decoding.counters import Counters, joined
 from spsl_cli.decoding.engine import SpeculativeLoop
 from spsl_cli.decoding.forward_state import PendingQueries
 from spsl_cli.decoding.kv_cache import DraftSizes, LayerSizes
@@ -183,6 +183,11 @@ class DecodingRun:
         if self.loop is None:
             raise RuntimeError("nothing was decoded yet")
         return self.rows[sequence].counters.snapshot(self.loop.costs.plain_step_s)
+
+    @property
+    def totals(self) -> SpeculationStats:
+        """The counters of all rows together. RuntimeError before the first decoding."""
+        return joined([self.stats(sequence) for sequence in range(len(self.requests))])
 
     def margins(self, count: int) -> list[float]:
         """Top-2 logit margins of up to `count` tokens of the first row behind its first, by plain steps.

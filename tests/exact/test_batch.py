@@ -234,6 +234,13 @@ def test_counters_and_events_of_every_row_add_up(k, stop_early):
         assert kinds[TokenKind.ACCEPTED] == stats.accepted
         assert kinds[TokenKind.BONUS] + kinds[TokenKind.PLAIN] == 1 + stats.bonus
         assert k != 3 or 0 < stats.accepted < stats.drafted
+    rows, totals = [run.stats(sequence) for sequence in range(len(lengths))], run.totals
+    for name in ("new_tokens", "rounds", "drafted", "accepted", "bonus", "lookup_drafted", "lookup_accepted"):
+        assert getattr(totals, name) == sum(getattr(row, name) for row in rows)
+    assert totals.new_tokens == 4 + totals.accepted + totals.bonus
+    assert totals.rounds == sum(totals.k_histogram.values())
+    assert totals.decode_s == max(row.decode_s for row in rows)
+    assert totals.tokens_per_s == pytest.approx((totals.new_tokens - 4) / totals.decode_s)
 
 
 # ---- the cache --------------------------------------------------------------------------------------------------
