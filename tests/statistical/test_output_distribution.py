@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from scipy.stats import chisquare
 
 from spsl_cli.decoding import engine
 from spsl_cli.decoding.config import SamplingConfig
@@ -17,6 +16,7 @@ from spsl_cli.decoding.controllers import Source, fixed
 from spsl_cli.decoding.controllers.calibrated import CalibratedController
 from spsl_cli.decoding.costs import PresumedCosts
 from spsl_cli.decoding.sampling import SeededDice
+from tests.statistical.chi_square import chi_square
 from tests.statistical.table import TableTarget, enumerated_distribution, exact_distribution, run_loop
 
 QUALITIES = {"good": 0.95, "partial": 0.6, "hostile": 0.0}
@@ -53,21 +53,10 @@ def p_value(target, sampling, k, samples, new_tokens=3, lookup=False):
     """Of the later tokens against their exact distribution; bins pooled to at least 5 expected."""
     expected: Counter[tuple[int, ...]] = Counter()
     for tokens, probability in exact_distribution(target, sampling, new_tokens).items():
-        expected[tokens[1:]] += samples * probability
+        expected[tokens[1:]] += probability
     dice = SeededDice(5)
     seen = Counter(run_loop(target, sampling, dice, k, new_tokens, lookup)[1:] for _ in range(samples))
-    assert set(seen) <= set(expected)
-    bins, pooled = [], [0.0, 0.0]
-    for tokens, count in sorted(expected.items(), key=lambda item: item[1]):
-        pooled = [pooled[0] + seen[tokens], pooled[1] + count]
-        if pooled[1] >= 5:
-            bins.append(pooled)
-            pooled = [0.0, 0.0]
-    if pooled[1]:
-        bins[-1] = [bins[-1][0] + pooled[0], bins[-1][1] + pooled[1]]
-    observed, wanted = zip(*bins, strict=True)
-    scale = sum(observed) / sum(wanted)
-    return float(chisquare(observed, [scale * count for count in wanted]).pvalue)
+    return chi_square(seen, expected, bins=5)
 
 
 @pytest.mark.parametrize("k", [1, 4])
