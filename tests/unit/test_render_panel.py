@@ -239,7 +239,8 @@ def test_any_way_out_brings_the_cursor_back_and_takes_the_panel_away(error: type
 
 def test_ctrl_c_in_a_real_process() -> None:
     program = (
-        "import sys, time\n"
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a suite run in the background hands on 'ignore'
         "from spsl_cli.events import Progress\n"
         "from spsl_cli.render import Streams, make_reporter, write_error\n"
         "streams = Streams.detect(environ={'TERM': 'xterm'})\n"
