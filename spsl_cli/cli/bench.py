@@ -24,10 +24,13 @@ def bench(
     ] = None,
     *,
     context: Annotated[
-        int, typer.Option("--context", metavar="N", min=1, help="Tokens of each part of the built-in text.")
+        int,
+        typer.Option(
+            "--context", metavar="N", min=1, help="Tokens of built-in text a row; the prompt around it comes on top."
+        ),
     ] = 2000,
     batch: Annotated[
-        int, typer.Option("--batch", metavar="N", min=1, help="Parts of the built-in text decoded together.")
+        int, typer.Option("--batch", metavar="N", min=1, help="Rows decoded together, each a part of the built-in text.")
     ] = 1,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Counted repeats of each system.")] = 3,
     password: Password = None,

@@ -62,7 +62,11 @@ SETTINGS_OPTIONS: dict[str, Any] = {
     ],
     "index": Annotated[
         str | None,
-        typer.Option("--index", metavar="NAME", help="How drafts choose what they read: sparsespec-l, snapkv, ..."),
+        typer.Option(
+            "--index",
+            metavar="NAME",
+            help="How drafts choose what they read: sparsespec-l, per-query-head, vegas, pillar, snapkv or streaming.",
+        ),
     ],
 }
 
