@@ -56,7 +56,10 @@ class SystemResult:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """All systems on one prompt, or on the prompts of a batch: then tokens are those of all rows together."""
+    """All systems on one prompt, or on the prompts of a batch: then tokens are those of all rows together.
+
+    finish_reason: "length" if any row ended at the limit, else "stop".
+    """
 
     batch: int
     prompt_tokens: int
@@ -79,7 +82,7 @@ def run_bench(run: DecodingRun, repeats: int, *, compare: bool, tell: Callable[[
     last: dict[str, SpeculationStats] = {}
     prompts = [request.prompt_ids for request in run.requests]
     eager = EagerLoop(run.target.model, prompts) if compare else None
-    finish_reason = "length"
+    ends: set[str | None] = set()
     for turn in range(-1, repeats):
         for name in names:
             tell(name, turn + 1, repeats + 1)
@@ -87,13 +90,14 @@ def run_bench(run: DecodingRun, repeats: int, *, compare: bool, tell: Callable[[
                 tokens[name], seconds = _decode_eagerly(eager, tokens[ours])
             else:
                 tokens[name], seconds, last[name] = _decode(run, speculation=name == ours)
-                finish_reason = run.output.finish_reason or finish_reason
+                ends = {output.finish_reason for output in run.outputs}
             decoded = sum(len(ids) - 1 for ids in tokens[name])
             if turn >= 0:
                 rates[name].append(decoded / seconds if seconds > 0 else 0.0)
     systems = tuple(_result(name, rates, tokens, last.get(name), compare) for name in names)
     new_tokens = sum(map(len, tokens[ours]))
-    return BenchResult(len(prompts), sum(map(len, prompts)), new_tokens, repeats, run.prefill_s, finish_reason, systems)
+    ended = "stop" if ends == {"stop"} else "length"
+    return BenchResult(len(prompts), sum(map(len, prompts)), new_tokens, repeats, run.prefill_s, ended, systems)
 
 
 def _decode(run: DecodingRun, *, speculation: bool) -> tuple[list[list[int]], float, SpeculationStats]:

@@ -30,7 +30,8 @@ def bench(
         ),
     ] = 2000,
     batch: Annotated[
-        int, typer.Option("--batch", metavar="N", min=1, help="Rows decoded together, each a part of the built-in text.")
+        int,
+        typer.Option("--batch", metavar="N", min=1, help="Rows decoded together, each a part of the built-in text."),
     ] = 1,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Counted repeats of each system.")] = 3,
     password: Password = None,

@@ -78,6 +78,8 @@ class SparseSpecDecoder:
         sampling = SamplingConfig() if sampling is None else sampling
         check_kind("sampling", sampling, SamplingConfig)
         check_length(max_new_tokens)
+        if stop_when is not None and not callable(stop_when):
+            raise TypeError(f"stop_when must be a function of the new token ids, got {stop_when!r}")
 
         def request(row: int, prompt: TokenIds) -> RowRequest:
             own = replace(sampling, seed=sampling.seed + row)

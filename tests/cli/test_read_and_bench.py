@@ -74,7 +74,8 @@ def test_bench_on_the_built_in_text_without_comparison(model):
 
 def test_bench_of_a_batch_with_another_index(model):
     options = ("--model", model, "--max-new-tokens", 12, "--repeats", 1, "--k", 3, "--index", "snapkv", "--json")
-    content = json.loads(spsl("bench", "--context", 300, "--batch", 3, "--compare-ar", *options).stdout)
+    result = spsl("bench", "--context", 300, "--batch", 3, "--compare-ar", *options)
+    content = json.loads(result.stdout)
     assert content["batch"] == 3
     assert content["prompt_tokens"] > 900
     assert content["new_tokens"] == 36
@@ -83,7 +84,12 @@ def test_bench_of_a_batch_with_another_index(model):
     assert ours["identical"]
     assert eager["identical"]
     assert ours["speculation"]["index"] == "snapkv"
-    assert ours["speculation"]["drafted"] > 0
+    sums = ours["speculation"]
+    assert sums["drafted"] > sums["accepted"] > 0
+    assert 3 + sums["accepted"] + sums["bonus"] == 36  # of all rows, as in the line at the end
+    assert sums["acceptance_rate"] == sums["accepted"] / sums["drafted"]
+    assert sums["tokens_per_s"] == pytest.approx(ours["tokens_per_s"]["median"])  # of one repeat
+    assert "spsl: 36 tokens in " in result.stderr.decode()
 
 
 @pytest.mark.parametrize("command", [(), ("ask",), ("summarize",), ("read",), ("bench",)])

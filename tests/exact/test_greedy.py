@@ -236,6 +236,7 @@ def test_inputs_of_every_form():
         (lambda decoder: decoder.decode_batch(torch.tensor([[1, 2], [3, 4]])), "prompts"),
         (lambda decoder: decoder.decode([1, 2], stop_token_ids={None}), "stop_token_ids"),
         (lambda decoder: decoder.decode([1, 2], sampling=0.8), "SamplingConfig"),
+        (lambda decoder: decoder.decode([1, 2], stop_when=5), "stop_when"),
         (lambda decoder: decoder.prepare([1, 2], config={"k": 4}), "DecodeConfig"),
         (lambda decoder: SparseSpecDecoder(decoder.target.model, {"k": 4}), "DecodeConfig"),
         (lambda _: SparseSpecDecoder("gpt2"), "PreTrainedModel"),
