@@ -33,10 +33,19 @@ def cheap(monkeypatch):
     monkeypatch.setattr(CalibratedController, "account", lambda *_: None)
 
 
+@pytest.fixture
+def draft_from_the_start(monkeypatch):
+    """No plain steps first: outputs here are so short that they would be all."""
+    from spsl_cli.decoding import engine  # noqa: PLC0415
+
+    monkeypatch.setattr(engine, "PLAIN_STEPS", 0)
+
+
 def cheap_costs(*_, **__):
     """Costs that no measured draft changes."""
-    from spsl_cli.decoding.costs import PresumedCosts, StepCosts  # noqa: PLC0415
+    from spsl_cli.decoding.costs import StepCosts  # noqa: PLC0415
+    from tests.models import CHEAP  # noqa: PLC0415
 
-    costs = StepCosts(PresumedCosts(draft=0.1, refresh=0.05, row=0.01), settled=True)
+    costs = StepCosts(CHEAP, settled=True)
     costs.observe_verify = costs.observe_draft = costs.observe_refresh = lambda *_: None
     return costs

@@ -16,7 +16,13 @@ from transformers import (
     Qwen3Config,
 )
 
+from spsl_cli.decoding.config import DecodeConfig
+from spsl_cli.decoding.costs import PresumedCosts
+
 VOCABULARY = 61
+CHEAP = PresumedCosts(draft=0.1, refresh=0.05, row=0.01)
+"""Costs under which every proposer is worth its while."""
+
 _SIZES = {
     "vocab_size": VOCABULARY,
     "hidden_size": 48,
@@ -31,6 +37,12 @@ _SIZES = {
     "pad_token_id": 0,
 }
 CONFIGS = {"llama": LlamaConfig, "qwen2": Qwen2Config, "qwen3": Qwen3Config}
+
+
+def draft_config(k: int | str = "auto", **options) -> DecodeConfig:
+    """A configuration whose k may also be the name of a controller."""
+    named = {"k": k} if k == "auto" or isinstance(k, int) else {"controller": k}
+    return DecodeConfig(**named, **options)
 
 
 def tiny_model(family: str = "llama", seed: int = 0, dtype: torch.dtype = torch.float32, **sizes) -> PreTrainedModel:

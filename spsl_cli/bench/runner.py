@@ -89,7 +89,8 @@ def run_bench(run: DecodingRun, repeats: int, *, compare: bool, tell: Callable[[
             if name == EAGER and eager is not None:
                 tokens[name], seconds = _decode_eagerly(eager, tokens[ours])
             else:
-                tokens[name], seconds, last[name] = _decode(run, speculation=name == ours)
+                tokens[name], last[name] = _decode(run, speculation=name == ours)
+                seconds = last[name].decode_s
                 ends = {output.finish_reason for output in run.outputs}
             decoded = sum(len(ids) - 1 for ids in tokens[name])
             if turn >= 0:
@@ -100,12 +101,11 @@ def run_bench(run: DecodingRun, repeats: int, *, compare: bool, tell: Callable[[
     return BenchResult(len(prompts), sum(map(len, prompts)), new_tokens, repeats, run.prefill_s, ended, systems)
 
 
-def _decode(run: DecodingRun, *, speculation: bool) -> tuple[list[list[int]], float, SpeculationStats]:
+def _decode(run: DecodingRun, *, speculation: bool) -> tuple[list[list[int]], SpeculationStats]:
     run.rewind()
     for _ in run.decode(speculation=speculation):
         pass
-    outputs = [list(output.token_ids) for output in run.outputs]
-    return outputs, run.totals.decode_s, run.totals
+    return [list(output.token_ids) for output in run.outputs], run.totals
 
 
 def _decode_eagerly(eager: EagerLoop, ours: list[list[int]]) -> tuple[list[list[int]], float]:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import torch
 
+from spsl_cli.decoding.config import is_whole
+
 TokenIds = Sequence[int] | torch.Tensor
 """A prompt: list[int], or LongTensor [T] or [1, T]."""
 
@@ -34,7 +36,7 @@ def whole_numbers(name: str, values: Collection[int]) -> list[int]:
 
 def check_length(max_new_tokens: int) -> None:
     """ValueError for anything but a whole number of at least 1."""
-    if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or max_new_tokens < 1:
+    if not (is_whole(max_new_tokens) and max_new_tokens >= 1):
         raise ValueError(f"max_new_tokens must be a whole number of at least 1, got {max_new_tokens!r}")
 
 

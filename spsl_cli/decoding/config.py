@@ -51,15 +51,12 @@ class SamplingConfig:
         for name, fits, wanted in (
             ("temperature", 0 <= self.temperature < float("inf"), "at least 0"),
             ("top_p", 0 < self.top_p <= 1, "in (0, 1]"),
-            ("top_k", self.top_k >= 0, "at least 0"),
+            ("top_k", is_whole(self.top_k) and self.top_k >= 0, "a whole number of at least 0"),
             ("repetition_penalty", 0 < self.repetition_penalty < float("inf"), "above 0"),
+            ("seed", is_whole(self.seed) and 0 <= self.seed < 2**62, "a whole number of at least 0, below 2**62"),
         ):
             if not fits:
                 raise ValueError(f"{name} must be {wanted}, got {getattr(self, name)}")
-        for name, end in (("top_k", float("inf")), ("seed", 2**62)):
-            value = getattr(self, name)
-            if not (_whole(value) and 0 <= value < end):
-                raise ValueError(f"{name} must be a whole number from 0 on, below 2**62, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -99,24 +96,24 @@ class DecodeConfig:
 
     def __post_init__(self) -> None:
         self._check_budget()
-        if self.k != "auto" and not (_whole(self.k) and 1 <= self.k <= K_MAX):
+        if self.k != "auto" and not (is_whole(self.k) and 1 <= self.k <= K_MAX):
             raise ValueError(f"k must be 'auto' or a whole number in 1..{K_MAX}, got {self.k!r}")
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)
-            if value not in allowed or (isinstance(value, int) and not isinstance(value, bool)):
-                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {getattr(self, name)!r}")
+            if value not in allowed or is_whole(value):
+                raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
         if self.controller == "fixed" and self.k == "auto":
             raise ValueError("controller 'fixed' needs a draft length: give k")
         for name, least in (("window", 1), ("sink", 0), ("recent", 0), ("prefill_chunk", 1)):
             value = getattr(self, name)
-            if not (_whole(value) and value >= least) and (name, value) != ("prefill_chunk", None):
+            if not (is_whole(value) and value >= least) and (name, value) != ("prefill_chunk", None):
                 raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
 
     def _check_budget(self) -> None:
         if isinstance(self.budget, float):
             if not 0.0 < self.budget <= 1.0:
                 raise ValueError(f"budget as a share must lie in (0, 1], got {self.budget}")
-        elif not (_whole(self.budget) and self.budget >= 1):
+        elif not (is_whole(self.budget) and self.budget >= 1):
             raise ValueError(f"budget must be a share (float) or at least 1 position (int), got {self.budget!r}")
 
     @property
@@ -130,7 +127,7 @@ class DecodeConfig:
         return self.controller_name == "calibrated" if self.lookup is None else self.lookup
 
 
-def _whole(value: object) -> bool:
+def is_whole(value: object) -> bool:
     """An int, and not a bool that only counts as one."""
     return isinstance(value, int) and not isinstance(value, bool)
 

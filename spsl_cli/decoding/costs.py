@@ -20,7 +20,7 @@ PRESUMED_WEIGHT = 0.5
 
 
 PRESUMED_ROW = {"cpu": 0.05, "cuda": 0.01}
-"""What one more row is presumed to cost a verify, in plain steps, by kind of device."""
+"""What one more row is presumed to cost a verify, in plain steps, by kind of device; the CPU's for others."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,19 @@ class PresumedCosts:
         return cls((weights + share * kv) / everything, (0.5 + 2 * share) * kv / everything, row)
 
 
+class RunningMedian:
+    """The median of the last `RECENT` values, computed when one comes and read many times; None before the first."""
+
+    def __init__(self) -> None:
+        self._values: deque[float] = deque(maxlen=RECENT)
+        self.value: float | None = None
+
+    def add(self, value: float) -> None:
+        """One more value."""
+        self._values.append(value)
+        self.value = median(self._values)
+
+
 class StepCosts:
     """Running estimates in seconds of a plain step, a draft step, a refresh, and a verify of k drafts.
 
@@ -52,24 +65,22 @@ class StepCosts:
     def __init__(self, presumed: PresumedCosts | None = None, *, settled: bool = False) -> None:
         self.presumed = presumed or PresumedCosts()
         self.settled = settled
-        self._plain: deque[float] = deque(maxlen=RECENT)
-        self._draft: deque[float] = deque(maxlen=RECENT)
-        self._refresh: deque[float] = deque(maxlen=RECENT)
+        self._plain, self._draft, self._refresh = RunningMedian(), RunningMedian(), RunningMedian()
         self._verify: deque[tuple[int, float]] = deque(maxlen=2 * RECENT)
         self._line: tuple[float, float] | None = None
 
     def observe_plain(self, step_s: float) -> None:
         """A step without a draft, the attention mass not counted: what autoregressive decoding would pay."""
-        self._plain.append(step_s)
+        self._plain.add(step_s)
         self._line = None
 
     def observe_draft(self, steps: int, seconds: float) -> None:
         """So many forwards over the sparse view."""
-        self._draft.append(seconds / steps)
+        self._draft.add(seconds / steps)
 
     def observe_refresh(self, seconds: float) -> None:
         """Mass, index and gather of one round."""
-        self._refresh.append(seconds)
+        self._refresh.add(seconds)
 
     def observe_verify(self, drafted: int, seconds: float) -> None:
         """A verify of the longest draft of so many tokens."""
@@ -82,19 +93,19 @@ class StepCosts:
     @property
     def plain_step_s(self) -> float | None:
         """One token without speculation; None until one was measured."""
-        return median(self._plain) if self._plain else None
+        return self._plain.value
 
     @property
     def draft_step_s(self) -> float | None:
         """C_d of Eq. 1 and 8; None until one was measured."""
-        return median(self._draft) if self._draft else None
+        return self._draft.value
 
     @property
     def round_s(self) -> float | None:
         """C_v of Eq. 1 and 8, with what else a round costs whatever its length; None until one was measured."""
         if not self._verify:
             return None
-        return median(seconds for _, seconds in self._verify) + (median(self._refresh) if self._refresh else 0.0)
+        return median(seconds for _, seconds in self._verify) + (self._refresh.value or 0.0)
 
     @property
     def plain_s(self) -> float:
@@ -109,12 +120,13 @@ class StepCosts:
     @property
     def draft_is_known(self) -> bool:
         """Whether a draft step was measured, or none will be."""
-        return self.settled or bool(self._draft)
+        return self.settled or self._draft.value is not None
 
     @property
     def refresh_s(self) -> float:
         """Mass, index and gather, measured or presumed."""
-        return median(self._refresh) if self._refresh else self.presumed.refresh * self.plain_s
+        measured = self._refresh.value
+        return self.presumed.refresh * self.plain_s if measured is None else measured
 
     @property
     def row_s(self) -> float:

@@ -12,12 +12,13 @@ from spsl_cli.events import SpeculationStats
 
 @dataclass
 class RoundTimes:
-    """Seconds of one round by phase."""
+    """Seconds of one round by phase, and how many sparse forwards its drafts took."""
 
     mass: float = 0.0
     refresh: float = 0.0
     draft: float = 0.0
     verify: float = 0.0
+    draft_steps: int = 0
 
     @property
     def total(self) -> float:

@@ -42,7 +42,6 @@ class SpeculativeLoop(DecodingLoop):
         self.believed = self.costs if self._timed else StepCosts(self.costs.presumed, settled=True)
         self.controller = make_controller(self.config, self.believed)
         self.proposer = SparseSelfDraft(self.target, self.cache)
-        self.forwards = 0
 
     def round(self, rows: Sequence[Row]) -> list[Event]:
         """One round of these rows; returns what happened."""
@@ -74,7 +73,8 @@ class SpeculativeLoop(DecodingLoop):
         lengths = [self.cache.lengths[row.sequence] for row in self.rows]
         share = sum(self.policy.budget(length).total for length in lengths) / sum(lengths)
         kv = self.cache.position_bytes * sum(lengths)
-        return PresumedCosts.by_bytes(self.target.weight_bytes, kv, share, PRESUMED_ROW[self.target.device.type])
+        row = PRESUMED_ROW.get(self.target.device.type, PRESUMED_ROW["cpu"])
+        return PresumedCosts.by_bytes(self.target.weight_bytes, kv, share, row)
 
     @property
     def _keeps(self) -> bool:
@@ -91,7 +91,7 @@ class SpeculativeLoop(DecodingLoop):
 
     def _draft(self, rows: Sequence[Row], plan: Plan, times: RoundTimes) -> Drafts:
         """Drafts as planned; those of the sparse model over views that hold everything committed so far."""
-        start, self.forwards = self._now(), 0
+        start = self._now()
         if plan.source is Source.PLAIN:
             return [[] for _ in rows]
         if plan.source is Source.LOOKUP:
@@ -104,7 +104,7 @@ class SpeculativeLoop(DecodingLoop):
         for row in rows:
             refresh_view(self.cache, row.sequence, self.policy)
         refreshed = self._now()
-        drafts, self.forwards = self.proposer.propose(rows, self.controller)
+        drafts, times.draft_steps = self.proposer.propose(rows, self.controller)
         times.mass, times.refresh, times.draft = counted - start, refreshed - counted, self._now() - refreshed
         return drafts
 
@@ -114,7 +114,7 @@ class SpeculativeLoop(DecodingLoop):
         """Teach the controller, count, and tell."""
         longest = max(map(len, drafts))
         self._measure(longest, times)
-        seconds = times.total if self._timed else self.believed.total_s(longest, self.forwards)
+        seconds = times.total if self._timed else self.believed.total_s(longest, times.draft_steps)
         self.controller.account(plan, len(rows), sum(taken for _, taken in results), seconds)
         events: list[Event] = []
         for row, draft, (accepted, taken) in zip(rows, drafts, results, strict=True):
@@ -136,6 +136,6 @@ class SpeculativeLoop(DecodingLoop):
             self.costs.observe_plain(times.verify)
             return
         self.costs.observe_verify(longest, times.verify)
-        if self.forwards:
-            self.costs.observe_draft(self.forwards, times.draft)
+        if times.draft_steps:
+            self.costs.observe_draft(times.draft_steps, times.draft)
             self.costs.observe_refresh(times.mass + times.refresh)

@@ -42,8 +42,10 @@ def look_up(rows: Sequence[Row], length: int) -> Drafts:
     drafts: Drafts = []
     for row in rows:
         match = row.looked_up(limit=min(length, row.room))
-        found = () if match is None else match.tokens
-        drafts.append([DraftToken(Choice(token), Evidence(0.0, match=match.length)) for token in found if match])
+        drafts.append([])
+        if match is not None:
+            evidence = Evidence(0.0, match=match.length)
+            drafts[-1] += [DraftToken(Choice(token), evidence) for token in match.tokens]
     return drafts
 
 

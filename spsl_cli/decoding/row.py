@@ -37,7 +37,7 @@ class Row:
 
     def looked_up(self, tail: Sequence[int] = (), limit: int = 1) -> Match | None:
         """What earlier text has behind the end of this one and `tail`."""
-        return None if self.lookup is None or limit < 1 else self.lookup.find(tail, limit)
+        return None if self.lookup is None else self.lookup.find(tail, limit)
 
     @property
     def pending(self) -> int:

@@ -13,7 +13,6 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, LlamaForCausalLM
 
-from spsl_cli.decoding import engine
 from spsl_cli.decoding.chooser import make_chooser
 from spsl_cli.decoding.config import INDEXES, DecodeConfig, SamplingConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
@@ -22,7 +21,7 @@ from spsl_cli.decoding.output import Output
 from spsl_cli.decoding.row import RowRequest
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.events import Done, Draft, TokenKind, Tokens, Verify
-from tests.models import generate, random_prompt, tiny_model
+from tests.models import draft_config, generate, random_prompt, tiny_model
 from tests.statistical.chi_square import chi_square
 
 NEW = 24
@@ -41,19 +40,8 @@ def prompts_of(lengths):
     return [random_prompt(length, length) for length in lengths]
 
 
-def config_of(k="auto", **options):
-    """k may be the name of a controller."""
-    named = k if k in ("entropy", "calibrated") else None
-    return DecodeConfig(controller=named, **options) if named else DecodeConfig(k=k, **options)
-
-
 def decoder_with(**config):
-    return SparseSpecDecoder(model_of(), config_of(**config))
-
-
-@pytest.fixture
-def _draft_from_the_start(monkeypatch):
-    monkeypatch.setattr(engine, "PLAIN_STEPS", 0)
+    return SparseSpecDecoder(model_of(), draft_config(**config))
 
 
 # ---- greedy -----------------------------------------------------------------------------------------------------
@@ -105,7 +93,7 @@ def test_one_bad_prompt_is_refused_before_anything_runs():
 # ---- where rows end ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("_draft_from_the_start")
+@pytest.mark.usefixtures("draft_from_the_start")
 @pytest.mark.parametrize("k", [1, 4, 16, "calibrated", "entropy"])
 def test_short_outputs(k):
     lengths = LENGTHS[:4]
@@ -117,7 +105,7 @@ def test_short_outputs(k):
         assert (sum(result.stats.drafted for result in results) > 0) is (new_tokens > 2)  # two: there is no use in it
 
 
-@pytest.mark.usefixtures("_draft_from_the_start")
+@pytest.mark.usefixtures("draft_from_the_start")
 @pytest.mark.parametrize("index", INDEXES)
 def test_outputs_of_different_length(index):
     """Every row with a limit of its own: one's last token beside another's long draft."""
@@ -133,7 +121,7 @@ def test_outputs_of_different_length(index):
         assert output.token_ids == expected(length)[:limit]
 
 
-@pytest.mark.usefixtures("_draft_from_the_start")
+@pytest.mark.usefixtures("draft_from_the_start")
 @pytest.mark.parametrize("k", [1, 4])
 def test_rows_end_at_their_own_stop_token(k):
     lengths = LENGTHS[:4]
@@ -150,7 +138,7 @@ def test_rows_end_at_their_own_stop_token(k):
     assert any(len(set(found)) > 2 for found in ends)  # rows did end at different times
 
 
-@pytest.mark.usefixtures("_draft_from_the_start")
+@pytest.mark.usefixtures("draft_from_the_start")
 @pytest.mark.parametrize("strict", [False, True])
 def test_learned_positions_to_the_very_last(strict):
     """No row may be run at a position that the model does not have, whatever its neighbours still draft."""
@@ -199,7 +187,7 @@ def test_rows_that_have_ended_leave_every_forward(monkeypatch):
 # ---- counters and events ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("_draft_from_the_start")
+@pytest.mark.usefixtures("draft_from_the_start")
 @pytest.mark.parametrize("k", [3, "calibrated", "entropy"])
 @pytest.mark.parametrize("stop_early", [False, True])
 def test_counters_and_events_of_every_row_add_up(k, stop_early):
@@ -384,7 +372,7 @@ def exact_outputs(model, prompt, new_tokens, temperature):
     return outputs
 
 
-@pytest.mark.usefixtures("_draft_from_the_start")
+@pytest.mark.usefixtures("draft_from_the_start")
 def test_the_outputs_of_every_row_have_their_distribution():
     """420 samples a row, outputs of 3 tokens out of 3, against chi-square over all 27 of them, bins pooled to 5.
 

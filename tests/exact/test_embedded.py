@@ -17,6 +17,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from spsl_cli.comparison import first_difference
 from spsl_cli.decoding.config import INDEXES, DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.documents import Document, Page, read_paths
@@ -91,8 +92,8 @@ def first_differences(model, name, prompts, tokens, wanted):
     """Where rows differ, told with the top-2 margin of the model's own logits there."""
     found = []
     for row, (ours, theirs) in enumerate(zip(tokens, wanted, strict=True)):
-        if ours[: len(theirs)] != theirs:
-            at = next(i for i, pair in enumerate(zip(ours, theirs, strict=False)) if len(set(pair)) > 1)
+        at = first_difference(ours[: len(theirs)], theirs)
+        if at is not None:
             with torch.inference_mode():
                 logits = model(torch.tensor([prompts[row] + theirs[:at]]), logits_to_keep=1).logits[0, -1]
             best, second = logits.topk(2).values.tolist()

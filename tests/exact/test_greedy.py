@@ -14,13 +14,13 @@ from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.engine import SpeculativeLoop
 from spsl_cli.decoding.proposers import DraftToken
 from spsl_cli.events import Done, Draft, TokenKind, Tokens, Verify
-from tests.models import CONFIGS, VOCABULARY, generate, random_prompt, tiny_model
+from tests.models import CONFIGS, VOCABULARY, draft_config, generate, random_prompt, tiny_model
 
 NEW = 40
 
 
 def decode(model, prompt, *, max_new_tokens=NEW, stop=(), **config):
-    return SparseSpecDecoder(model, DecodeConfig(**config)).decode(
+    return SparseSpecDecoder(model, draft_config(**config)).decode(
         prompt, max_new_tokens=max_new_tokens, stop_token_ids=stop
     )
 
@@ -33,8 +33,7 @@ def test_equals_plain_loop_and_generate(family, k, length):
     prompt = random_prompt(length)
     expected = generate(model, prompt, NEW)
     assert decode(model, prompt, speculation=False).token_ids == expected
-    how = {"controller": k} if k == "entropy" else {"k": k}
-    assert decode(model, prompt, prefill_chunk=64, **how).token_ids == expected
+    assert decode(model, prompt, k=k, prefill_chunk=64).token_ids == expected
 
 
 @pytest.mark.parametrize("budget", [1, 3, 17, 0.05, 0.5, 1.0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spsl_cli.decoding.config import DecodeConfig
-from spsl_cli.decoding.controllers import fixed
+from spsl_cli.decoding.controllers import always
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.target import TargetModel
 from tests.models import CONFIGS, generate, random_prompt, tiny_model
@@ -35,7 +35,7 @@ def repetitive(length, seed=0):
 @pytest.mark.parametrize("family", CONFIGS)
 @pytest.mark.parametrize("how", [{"k": 4, "lookup": True}, {"controller": "entropy", "lookup": True}, {}], ids=str)
 def test_every_proposer_gives_the_models_own_tokens(family, how, monkeypatch, forwards):
-    monkeypatch.setattr(fixed, "LONG_MATCH", 4)
+    monkeypatch.setattr(always, "LONG_MATCH", 4)
     model = tiny_model(family, seed=3)
     prompts = [repetitive(length, length) for length in (30, 90, 150)]
     decoder = SparseSpecDecoder(model, DecodeConfig(budget=0.2, **how))

@@ -8,10 +8,9 @@ import pytest
 
 from spsl_cli.decoding import loop
 from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
-from spsl_cli.decoding.costs import PresumedCosts
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.engine import SpeculativeLoop
-from tests.models import random_prompt, tiny_model
+from tests.models import CHEAP, random_prompt, tiny_model
 
 SAMPLING = SamplingConfig(temperature=1.2, top_p=0.9, seed=7)
 
@@ -26,8 +25,7 @@ def stretching_clock(steps):
 @pytest.mark.parametrize("controller", ["entropy", "calibrated"])
 def test_draft_lengths_of_the_controller_do_not_hang_on_the_clock(controller, monkeypatch):
     """Where tokens are drawn; a draft of another length would throw the dice in another order."""
-    cheap = PresumedCosts(draft=0.1, refresh=0.05, row=0.01)  # or nothing is drafted
-    monkeypatch.setattr(SpeculativeLoop, "_presumed_costs", lambda _: cheap)
+    monkeypatch.setattr(SpeculativeLoop, "_presumed_costs", lambda _: CHEAP)  # or nothing is drafted
     decoder = SparseSpecDecoder(tiny_model(), DecodeConfig(budget=0.2, controller=controller))
     prompt, outputs = random_prompt(80), []
     for steps in ([1.0], [5.0, 0.1, 0.1], [0.01, 3.0, 0.5, 0.02]):

@@ -29,7 +29,7 @@ def tiny(tmp_path: Path) -> Path:
     return save_tiny(tmp_path / "tiny")
 
 
-def refuse(folder: Path, says: str) -> None:
+def assert_refused(folder: Path, says: str) -> None:
     with pytest.raises(ModelUnavailableError, match=says) as caught:
         load(resolve(str(folder)), device="cpu")
     assert caught.value.exit_code == ExitCode.MODEL
@@ -44,7 +44,7 @@ def edit(path: Path, **changes) -> None:
 def test_pickle_weights_are_refused_with_what_to_do(tiny, tmp_path, name):
     (tiny / "model.safetensors").unlink()
     (tiny / name).write_bytes(pickle.dumps(Bomb(tmp_path / "ran")))
-    refuse(tiny, rf"Python pickles only \({name}\), which can run code.*safetensors version")
+    assert_refused(tiny, rf"Python pickles only \({name}\), which can run code.*safetensors version")
     with pytest.raises(ModelUnavailableError, match=r"Python pickle|not a model folder"):
         resolve(str(tiny / name))
     assert not (tmp_path / "ran").exists()
@@ -63,7 +63,7 @@ def test_code_in_a_folder_is_not_run_for_an_unknown_type(tiny, tmp_path):
     with pytest.raises(UnsupportedModelError, match=r"auto_map.*never runs"):
         load_config(tiny)
     edit(tiny / "config.json", auto_map={"AutoConfig": "evil.Config", "AutoModelForCausalLM": "evil.Model"})
-    refuse(tiny, "auto_map")
+    assert_refused(tiny, "auto_map")
     assert not (tmp_path / "ran").exists()
 
 
@@ -78,19 +78,19 @@ def test_code_in_a_folder_is_not_run_for_a_known_type(tiny, tmp_path):
 
 def test_a_type_that_transformers_does_not_know_is_named(tiny):
     edit(tiny / "config.json", model_type="llama99")
-    refuse(tiny, "'llama99', which transformers .* does not know")
+    assert_refused(tiny, "'llama99', which transformers .* does not know")
 
 
 def test_an_adapter_does_not_pull_in_its_base_model(tiny):
     (tiny / "adapter_config.json").write_text('{"base_model_name_or_path": "org/other"}')
-    refuse(tiny, "is an adapter")
+    assert_refused(tiny, "is an adapter")
 
 
 def test_a_missing_shard_is_named(tmp_path):
     folder = save_tiny(tmp_path / "sharded", shard="20KB")
     shard = sorted(folder.glob("model-*.safetensors"))[1]
     shard.unlink()
-    refuse(folder, f"lacks the weights {shard.name}")
+    assert_refused(folder, f"lacks the weights {shard.name}")
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_missing_shard_is_named(tmp_path):
 def test_an_index_may_only_name_safetensors_of_its_folder(tiny, name):
     (tiny / "model.safetensors").unlink()
     (tiny / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"lm_head.weight": name}}))
-    refuse(tiny, "which is no safetensors file of that folder")
+    assert_refused(tiny, "which is no safetensors file of that folder")
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '"x"', "null", "[" * 5000, "\x00"])
@@ -108,7 +108,7 @@ def test_json_that_is_none_is_one_line(tiny, name, content):
     (tiny / name).write_text(content)
     if name != "config.json":
         (tiny / "model.safetensors").unlink()
-    refuse(tiny, f"{name} (cannot be read as JSON|is not a JSON object)")
+    assert_refused(tiny, f"{name} (cannot be read as JSON|is not a JSON object)")
 
 
 @pytest.mark.parametrize(
@@ -122,18 +122,18 @@ def test_json_that_is_none_is_one_line(tiny, name, content):
 def test_folders_that_are_no_models(tiny, remove, says):
     for name in remove:
         (tiny / name).unlink()
-    refuse(tiny, says)
+    assert_refused(tiny, says)
 
 
 def test_weights_under_another_name_say_what_is_expected(tiny):
     (tiny / "model.safetensors").rename(tiny / "weights.safetensors")
-    refuse(tiny, r"neither model\.safetensors nor model\.safetensors\.index\.json")
+    assert_refused(tiny, r"neither model\.safetensors nor model\.safetensors\.index\.json")
 
 
 def test_files_that_are_no_models(tmp_path, tiny):
     (tmp_path / "report.pdf").write_bytes(b"%PDF")
-    refuse(tmp_path / "report.pdf", "is a file, not a model folder")
-    refuse(tiny / "model.safetensors", "give the folder that holds it")
+    assert_refused(tmp_path / "report.pdf", "is a file, not a model folder")
+    assert_refused(tiny / "model.safetensors", "give the folder that holds it")
 
 
 @pytest.mark.parametrize(
@@ -150,14 +150,14 @@ def test_files_that_are_no_models(tmp_path, tiny):
 )
 def test_damaged_weights_are_one_line(tiny, content):
     (tiny / "model.safetensors").write_bytes(content)
-    refuse(tiny, "cannot be loaded from")
+    assert_refused(tiny, "cannot be loaded from")
     with pytest.raises(ModelUnavailableError, match=r"damaged|no readable safetensors"):
         weights_bytes(tiny, 4)
 
 
 def test_weights_of_another_shape_are_refused(tiny):
     edit(tiny / "config.json", hidden_size=64, intermediate_size=96)
-    refuse(tiny, "cannot be loaded from")
+    assert_refused(tiny, "cannot be loaded from")
 
 
 @pytest.mark.parametrize(

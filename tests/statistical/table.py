@@ -12,13 +12,14 @@ import torch
 
 from spsl_cli.decoding import engine
 from spsl_cli.decoding.chooser import make_chooser
-from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
+from spsl_cli.decoding.config import SamplingConfig
 from spsl_cli.decoding.counters import Counters
 from spsl_cli.decoding.forward_state import ForwardState
 from spsl_cli.decoding.kv_cache import DecoderCache
 from spsl_cli.decoding.lookup import PromptLookup
 from spsl_cli.decoding.output import Output
 from spsl_cli.decoding.row import Row
+from tests.models import draft_config
 
 PROMPT = (1, 0)
 
@@ -60,8 +61,7 @@ class TableTarget:
 def run_loop(target, sampling, dice, k, new_tokens, lookup=False):
     """One decoding of the real loop behind `PROMPT`; the new tokens. k may be the name of a controller."""
     cache = DecoderCache([], ForwardState(), [len(PROMPT)], [len(PROMPT) + new_tokens], [0], [1.0])
-    how = {"controller": k} if isinstance(k, str) else {"k": k}
-    chooser, config = make_chooser(sampling, dice), DecodeConfig(**how, lookup=lookup)
+    chooser, config = make_chooser(sampling, dice), draft_config(k, lookup=lookup)
     row = Row(0, chooser, Output(new_tokens), Counters(config, new_tokens=1), False, PromptLookup() if lookup else None)
     chooser.note(PROMPT)
     if row.lookup is not None:

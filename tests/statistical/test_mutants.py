@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from spsl_cli.decoding import engine
 from spsl_cli.decoding import sampling as sampling_module
 from spsl_cli.decoding.chooser import SamplingChooser
 from spsl_cli.decoding.config import SamplingConfig
@@ -28,9 +27,7 @@ def largest_error(sampling=SAMPLING, k=2):
     return max(abs(found.get(tokens, 0.0) - expected.get(tokens, 0.0)) for tokens in {*expected, *found})
 
 
-@pytest.fixture(autouse=True)
-def _draft_from_the_start(monkeypatch):
-    monkeypatch.setattr(engine, "PLAIN_STEPS", 0)
+pytestmark = pytest.mark.usefixtures("draft_from_the_start")
 
 
 @pytest.mark.parametrize("sampling", [SAMPLING, PENALISED], ids=["top-p", "penalty"])

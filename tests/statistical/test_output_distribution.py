@@ -12,19 +12,17 @@ import pytest
 
 from spsl_cli.decoding import engine
 from spsl_cli.decoding.config import SamplingConfig
-from spsl_cli.decoding.controllers import Source, fixed
+from spsl_cli.decoding.controllers import Source, always
 from spsl_cli.decoding.controllers.calibrated import CalibratedController
-from spsl_cli.decoding.costs import PresumedCosts
 from spsl_cli.decoding.sampling import SeededDice
+from tests.models import CHEAP
 from tests.statistical.chi_square import chi_square
 from tests.statistical.table import TableTarget, enumerated_distribution, exact_distribution, run_loop
 
 QUALITIES = {"good": 0.95, "partial": 0.6, "hostile": 0.0}
 
 
-@pytest.fixture(autouse=True)
-def _draft_from_the_start(monkeypatch):
-    monkeypatch.setattr(engine, "PLAIN_STEPS", 0)
+pytestmark = pytest.mark.usefixtures("draft_from_the_start")
 
 
 @pytest.mark.parametrize("quality", QUALITIES.values(), ids=QUALITIES)
@@ -107,7 +105,7 @@ def sources(monkeypatch):
 @pytest.mark.parametrize("k", [2, 4])
 def test_lookup_leaves_every_probability_as_it_is(quality, long_match, k, monkeypatch, sources):
     """Two tokens, outputs of six, so that pairs come again: all 64, over every way the dice can fall."""
-    monkeypatch.setattr(fixed, "LONG_MATCH", long_match)
+    monkeypatch.setattr(always, "LONG_MATCH", long_match)
     target, sampling = TableTarget(2, quality, seed=2), SamplingConfig(temperature=1.2)
     expected = exact_distribution(target, sampling, 6)
     found = enumerated_distribution(target, sampling, k, 6, lookup=True)
@@ -120,8 +118,7 @@ def test_lookup_leaves_every_probability_as_it_is(quality, long_match, k, monkey
 @pytest.mark.parametrize("quality", [0.6, 0.0])
 def test_the_calibrated_controller_may_learn_from_what_it_sees(quality, monkeypatch, sources):
     """It plans by match lengths, stops by evidence and learns from verifies; none of it may show in the output."""
-    cheap = PresumedCosts(draft=0.1, refresh=0.05, row=0.01)
-    monkeypatch.setattr(engine.SpeculativeLoop, "_presumed_costs", lambda _: cheap)
+    monkeypatch.setattr(engine.SpeculativeLoop, "_presumed_costs", lambda _: CHEAP)
     monkeypatch.setattr(CalibratedController, "account", lambda *_: None)
     target, sampling = TableTarget(2, quality, seed=3), SamplingConfig(temperature=1.2)
     expected = exact_distribution(target, sampling, 6)
@@ -136,6 +133,6 @@ def test_the_calibrated_controller_may_learn_from_what_it_sees(quality, monkeypa
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 1.5])
 def test_twenty_thousand_samples_a_cell_with_lookup(k, temperature, monkeypatch, sources):
     """Outputs of six of three tokens: the last five, jointly."""
-    monkeypatch.setattr(fixed, "LONG_MATCH", 4)
+    monkeypatch.setattr(always, "LONG_MATCH", 4)
     assert p_value(TableTarget(3, 0.6), SamplingConfig(temperature=temperature), k, 20_000, 6, lookup=True) > 1e-4
     assert sources[Source.LOOKUP] > 1000

@@ -20,6 +20,7 @@ from scipy.stats import chisquare, kstest
 from transformers import AutoModelForCausalLM, LlamaConfig
 
 from spsl_cli import DecodeConfig, SamplingConfig, SparseSpecDecoder
+from tests.models import draft_config
 from tests.statistical.chi_square import chi_square
 
 VOCABULARY = 16
@@ -115,8 +116,7 @@ CELLS = [
 @pytest.mark.parametrize(("index", "k", "sampling"), CELLS, ids=[f"{index}-{k}" for index, k, _ in CELLS])
 @pytest.mark.usefixtures("cheap")
 def test_every_drafted_token_has_its_conditional_law(index, k, sampling):
-    how = {"controller": k} if isinstance(k, str) else {"k": k}
-    outputs, accepted = draw(DecodeConfig(**how, budget=8, index=index), sampling, ROWS, 12)
+    outputs, accepted = draw(draft_config(k, budget=8, index=index), sampling, ROWS, 12)
     assert 0.1 < accepted < 0.95
     values = transforms(outputs, sampling)
     assert values.shape == (ROWS, 8)

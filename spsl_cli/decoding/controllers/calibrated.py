@@ -74,15 +74,16 @@ class CalibratedController:
 
     def _best(self, source: Source, chances: Sequence[Sequence[float]], rooms: Sequence[int]) -> tuple[float, Plan]:
         """The length of the highest worth, given each row's chances of acceptance, token by token."""
-        costs, rows, sparse = self.costs, len(rooms), source is Source.SPARSE
+        rate, rows, sparse = self.rate, len(rooms), source is Source.SPARSE
         standing, tokens = [1.0] * rows, float(rows)
         best = (float("-inf"), Plan(Source.PLAIN))
         for k in range(1, min(K_MAX, max(rooms)) + 1):
             for row, chance in enumerate(chances):
                 standing[row] *= chance[k - 1] if k <= min(len(chance), rooms[row]) else 0.0
             tokens += sum(standing)
-            seconds = costs.total_s(k, k if sparse else 0)
-            best = max(best, (tokens / rows - self.rate * seconds, Plan(source, k)), key=lambda option: option[0])
+            worth = tokens / rows - rate * self.costs.total_s(k, k if sparse else 0)
+            if worth > best[0]:
+                best = (worth, Plan(source, k))
         return best
 
     def guesses(self, match: int, most: int) -> int:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 
 from spsl_cli.decoding.config import K_MAX
-from spsl_cli.decoding.controllers.base import Drafted, Evidence, Plan, Source
-from spsl_cli.decoding.controllers.fixed import LONG_MATCH
+from spsl_cli.decoding.controllers.always import AlwaysDrafting
+from spsl_cli.decoding.controllers.base import Drafted, Evidence, Source
 from spsl_cli.decoding.costs import StepCosts
 
 
-class EntropyController:
+class EntropyController(AlwaysDrafting):
     """The paper's controller, Eq. 6-8, as a stopping rule.
 
     Eq. 8 needs the entropy of tokens that are not drafted yet. So it is evaluated after every drafted token, with p_i
@@ -25,7 +25,6 @@ class EntropyController:
     that; so it stops too early.
     """
 
-    may_draft = True
     beta = 0.9
     presumed_draft_cost = 0.5
 
@@ -66,14 +65,6 @@ class EntropyController:
         self.k_star = self.best_length(drafted)
         return min(map(len, drafted)) < self.k_star
 
-    def plan(self, matches: Sequence[int], rooms: Sequence[int]) -> Plan:  # noqa: ARG002 it stops by entropies alone
-        """Always a sparse draft; with lookup on, long matches go straight to the verify."""
-        return Plan(Source.LOOKUP if min(matches) >= LONG_MATCH else Source.SPARSE, self.k_star)
-
-    def guesses(self, match: int, most: int) -> int:  # noqa: ARG002 any match is worth it
-        """All of them."""
-        return most
-
     def observe(self, source: Source, draft: Sequence[Evidence], accepted: int) -> None:
         """Move the class means (Eq. 6): every token of the sparse draft is of one class or the other."""
         if source is not Source.SPARSE:
@@ -85,6 +76,3 @@ class EntropyController:
                 self.mean_accepted_entropy += (1 - self.beta) * (entropy - self.mean_accepted_entropy)
             else:
                 self.mean_rejected_entropy += (1 - self.beta) * (entropy - self.mean_rejected_entropy)
-
-    def account(self, plan: Plan, rows: int, tokens: int, seconds: float) -> None:
-        """Nothing to learn: times are in the costs."""
