@@ -66,6 +66,8 @@ class PendingQueries:
         return PendingQueries(self.query[:, :rows], self.lse[:, :, :rows], min(self.end, end))
 
     def followed_by(self, later: PendingQueries, window: int) -> PendingQueries:
-        """The last `window` of these and those behind them."""
+        """The last `window` of these and those behind them; only the later where queries between were not kept."""
+        if self.end != later.end - later.query.shape[1]:  # the mass takes queries to stand one behind the other
+            return PendingQueries(later.query[:, -window:], later.lse[:, :, -window:], later.end)
         query, lse = torch.cat((self.query, later.query), 1), torch.cat((self.lse, later.lse), 2)
         return PendingQueries(query[:, -window:], lse[:, :, -window:], later.end)

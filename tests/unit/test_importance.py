@@ -8,6 +8,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
+from spsl_cli.decoding.forward_state import PendingQueries
 from spsl_cli.decoding.importance import DecayedImportance, ImportanceWindow, make_importance
 from spsl_cli.decoding.refresh import count_mass
 from spsl_cli.decoding.sparse_index import Budget, select_positions
@@ -188,3 +189,15 @@ def test_budget(budget, length, expected):
 def test_everything_may_be_selected():
     scores = torch.rand(2, 30)
     assert select_positions(scores, Budget(4, 16, 10)).sort().values.tolist() == [list(range(30))] * 2
+
+
+def test_queries_before_a_gap_are_dropped():
+    """The mass takes waiting queries to stand one behind the other; those before ones not kept would see too much."""
+    first, near, far = (PendingQueries(torch.rand(2, 3, 4), torch.rand(1, 2, 3), end) for end in (10, 13, 20))
+    assert first.followed_by(near, 16).query.shape[1] == 6
+    assert first.followed_by(near, 4).query.shape[1] == 4
+    alone = first.followed_by(far, 16)
+    assert torch.equal(alone.query, far.query)
+    assert torch.equal(alone.lse, far.lse)
+    assert alone.end == first.followed_by(far, 2).end == 20
+    assert first.followed_by(far, 2).query.shape[1] == 2
