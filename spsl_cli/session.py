@@ -24,6 +24,7 @@ from spsl_cli.narration import Narrator
 
 if TYPE_CHECKING:
     from spsl_cli.decoding.decoder import SparseSpecDecoder
+    from spsl_cli.decoding.lean.stand_ins import Packing
     from spsl_cli.decoding.run import DecodingRun
     from spsl_cli.models import LoadedModel
     from spsl_cli.prompting.layout import Prompt
@@ -82,10 +83,16 @@ class Prepared:
 
 
 class Session:
-    """The stages of one command, each done when it is first needed. `report` takes every event."""
+    """The stages of one command, each done when it is first needed. `report` takes every event.
 
-    def __init__(self, settings: Settings, report: Report, interrupts: Interrupts | None = None) -> None:
+    `baselines`: the model is run outside the decoder as well, so it keeps its own weights beside packed ones.
+    """
+
+    def __init__(
+        self, settings: Settings, report: Report, interrupts: Interrupts | None = None, *, baselines: bool = False
+    ) -> None:
         self.settings = settings
+        self._pack: Packing = "copy" if baselines else "replace"
         self.config = decode_config(settings)
         self.sampling = sampling_config(settings)
         self.interrupts = interrupts or Interrupts()
@@ -148,7 +155,7 @@ class Session:
         loaded = models.load(
             source, device=settings.device, dtype=settings.dtype, quantize=settings.quantize, progress=progress
         )
-        self._decoder = SparseSpecDecoder(loaded.model, self.config)
+        self._decoder = SparseSpecDecoder(loaded.model, self.config, pack=self._pack)
         self._loaded = loaded
         self._load_s = time.perf_counter() - begun
         return loaded

@@ -58,7 +58,7 @@ def bench(
         raise UsageError("a batch is made of parts of the built-in text", hint="leave PATH or --batch out")
     streams = Streams.detect(plain=plain)
     with make_reporter(streams, quiet=quiet, plain=plain) as reporter:
-        session = Session(settings, reporter)
+        session = Session(settings, reporter, baselines=True)
         collections = [session.read(paths, standard_input(), password)] if paths else builtin(session, context, batch)
         result, model = measure(session, collections, repeats, session.report)
     collection = collections[0]

@@ -10,6 +10,7 @@ from typing import Any
 from spsl_cli.cli.options import AsJson, Debug, with_settings
 from spsl_cli.config import NAMES, Settings, config_file
 from spsl_cli.errors import ModelUnavailableError, UsageError
+from spsl_cli.machine import available_memory
 from spsl_cli.render import Streams, render_table, write_json
 from spsl_cli.session import decode_config
 
@@ -36,7 +37,7 @@ def doctor(
         raise UsageError(f"--quantize {settings.quantize!r} is not known", hint="use 4bit or 8bit")
     device = models.pick_device(settings.device)
     dtype = models.pick_dtype(settings.dtype, device)
-    memory = models.available_memory(device)
+    memory = available_memory(device)
     try:
         model, plan = _model_and_plan(settings, 4 if dtype == "float32" else 2, memory)
     except ModelUnavailableError as error:  # the rest is worth knowing all the same

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import torch
 
+from spsl_cli.decoding.attend import FEW_ROWS
 from spsl_cli.decoding.kv_cache import DecoderCache, LayerSizes
 from spsl_cli.decoding.positions import exact_positions
-from spsl_cli.decoding.target import FEW_ROWS, TargetModel
+from spsl_cli.decoding.target import TargetModel
 from spsl_cli.errors import UnsupportedModelError
 
 TOLERANCE = {torch.float64: 1e-6, torch.float32: 1e-3}
@@ -30,32 +31,43 @@ BEHIND = 3
 """By how many positions the second row of the probe's batch is behind the first."""
 
 
-def check_exact(target: TargetModel) -> None:
-    """Compare logits of a prefill chunk, a verify and a plain step of two rows with the model's own forward.
+class Probe:
+    """What the model computes by itself for a short text, to hold the decoder's forwards against.
 
     Models with a window of at most `LONGEST_WINDOW` positions get a prefill chunk of that length first, so that all
-    three look past it. Raises UnsupportedModelError, with what differed.
+    forwards compared look past it.
     """
-    name = type(target.model).__name__
-    before = _window_to_fill(target)
-    token_ids = (torch.arange(before + COMPARED, device=target.device) * 7919 + 11)[None] % target.vocabulary
-    with torch.inference_mode():
-        expected = target.model(input_ids=token_ids, use_cache=False, logits_to_keep=COMPARED).logits[0, -COMPARED:]
-    try:
-        parts = _run(target, token_ids[0], before)
-    except torch.OutOfMemoryError:
-        raise
-    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        raise UnsupportedModelError(
-            f"{name} does not run on the decoder's cache ({type(error).__name__}: {error})"
-        ) from error
-    difference = max(_difference(part, expected[start - before :].float()) for start, part in parts)
-    tolerance = TOLERANCE.get(target.dtype, LOOSE_TOLERANCE)
-    if not difference <= tolerance:
-        raise UnsupportedModelError(
-            f"{name}: logits on the decoder's attention differ from the model's own by {difference:.1e} "
-            f"of their magnitude (at most {tolerance:g} is rounding)"
-        )
+
+    def __init__(self, target: TargetModel) -> None:
+        self.target = target
+        self._before = _window_to_fill(target)
+        length = self._before + COMPARED
+        self._token_ids = (torch.arange(length, device=target.device) * 7919 + 11)[None] % target.vocabulary
+        with torch.inference_mode():
+            output = target.model(input_ids=self._token_ids, use_cache=False, logits_to_keep=COMPARED)
+        self._expected = output.logits[0, -COMPARED:]
+
+    def check(self) -> None:
+        """Compare logits of a prefill chunk, a verify and a plain step of two rows with the model's own.
+
+        Raises UnsupportedModelError, with what differed.
+        """
+        name = type(self.target.model).__name__
+        try:
+            parts = _run(self.target, self._token_ids[0], self._before)
+        except torch.OutOfMemoryError:
+            raise
+        except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise UnsupportedModelError(
+                f"{name} does not run on the decoder's cache ({type(error).__name__}: {error})"
+            ) from error
+        difference = max(_difference(part, self._expected[start - self._before :].float()) for start, part in parts)
+        tolerance = TOLERANCE.get(self.target.dtype, LOOSE_TOLERANCE)
+        if not difference <= tolerance:
+            raise UnsupportedModelError(
+                f"{name}: logits on the decoder's attention differ from the model's own by {difference:.1e} "
+                f"of their magnitude (at most {tolerance:g} is rounding)"
+            )
 
 
 def _difference(actual: torch.Tensor, expected: torch.Tensor) -> float:

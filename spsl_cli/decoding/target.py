@@ -15,22 +15,21 @@ import torch
 from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import get_layer_types_and_kwargs
 
-from spsl_cli.decoding.attention import attend_chunk, attend_few, attend_windowed_chunk, with_sinks
+from spsl_cli.decoding.attend import attend
 from spsl_cli.decoding.config import STRICT_BLOCK, STRICT_ROWS
-from spsl_cli.decoding.forward_state import ForwardState, Mode, PendingQueries
+from spsl_cli.decoding.forward_state import ForwardState, Mode
 from spsl_cli.decoding.kv_cache import DecoderCache, LayerCache, LayerSizes
+from spsl_cli.decoding.lean.stand_ins import StandIns
 from spsl_cli.errors import UnsupportedModelError
 
 ATTENTION_NAME = "spsl_dense_and_sparse"
 _SWITCHING = threading.RLock()  # two threads on one model take turns, forward by forward
-FEW_ROWS = 32
-"""Up to this many query rows a forward is one packed product with a mask; longer ones are prefill chunks."""
 
 
 def spsl_attention(
     module: torch.nn.Module,
     query: torch.Tensor,
-    key: torch.Tensor,
+    _key: torch.Tensor,
     _value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     scaling: float | None = None,
@@ -43,40 +42,10 @@ def spsl_attention(
     """What attention modules call: query [R, Hq, q, D] against the rows that `spsl_layer` holds -> [R, q, Hq, D]."""
     if spsl_layer is None or attention_mask is not None:
         raise UnsupportedModelError(f"{type(module).__name__} attends outside the cache or with a mask of its own")
-    layer, state, rows = spsl_layer, spsl_layer.state, query.shape[2]
-    if options.get("sliding_window") not in (None, layer.attention_window):
+    if options.get("sliding_window") not in (None, spsl_layer.attention_window):
         raise UnsupportedModelError(f"{type(module).__name__} has a sliding window its configuration does not tell")
-    layer.scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    layer.softcap, layer.groups = softcap, query.shape[1] // key.shape[1]
-    outputs = []
-    for i, sequence in enumerate(state.sequences):
-        output, lse = _attend(query[i], layer, i)
-        if s_aux is not None:
-            output, lse = with_sinks(output, lse, s_aux)
-        if state.keep and layer.attention_window is None:
-            kept = slice(state.rows - state.keep, state.rows)
-            queries = query[i, :, kept]
-            if rows > state.keep:  # do not hold a whole prefill chunk for its last rows
-                queries = queries.clone()
-            end = state.starts[i] + state.rows
-            layer.kept[sequence] = PendingQueries(queries, lse[:, :, kept].clone(), end)
-        outputs.append(output)
-    return torch.stack(outputs), None
-
-
-def _attend(query: torch.Tensor, layer: LayerCache, i: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attention of row i of the forward under way, query [Hq, q, D], by the function that suits its shape."""
-    rows = query.shape[1]
-    (keys, values), beyond = layer.visible(i, rows)
-    scale, cap, window = layer.scaling, layer.softcap, layer.attention_window
-    if rows <= FEW_ROWS:
-        groups = query.shape[0] // keys.shape[0]
-        mask = layer.state.mask(rows, keys.shape[1], window, groups, query, beyond) if rows > 1 else None
-        return attend_few(query, keys, values, scale, mask, cap)
-    if window is None or keys.shape[1] <= window:
-        return attend_chunk(query, keys, values, scale, cap)
-    mask = layer.state.mask(rows, keys.shape[1], window, 1, query)
-    return attend_windowed_chunk(query, keys, values, scale, mask, cap)
+    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
+    return attend(spsl_layer, query, scaling, softcap=softcap, sinks=s_aux), None
 
 
 AttentionInterface.register(ATTENTION_NAME, spsl_attention)
@@ -99,12 +68,13 @@ class TargetModel:
         model.set_attn_implementation(ATTENTION_NAME)  # this checks that the model can be switched at all
         self._configs = _switched_configs(model)
         model.set_attn_implementation(before)
+        self.stand_ins = StandIns(model)
         if not self._configs:
             raise UnsupportedModelError(f"{type(model).__name__} does not let its attention be replaced")
 
     @contextmanager
     def _attached(self) -> Iterator[None]:
-        """Within, the model attends through our function; afterwards as before.
+        """Within, the model attends through our function and computes by its stand-ins; afterwards as before.
 
         Switched for each forward, by the attribute alone (microseconds; the public way walks all modules), so that
         nothing is left switched between the events of a generator, however it ends.
@@ -114,7 +84,8 @@ class TargetModel:
             try:
                 for config in self._configs:
                     config._attn_implementation_internal = ATTENTION_NAME  # noqa: SLF001
-                yield
+                with self.stand_ins.in_place():
+                    yield
             finally:
                 for config, name in zip(self._configs, before, strict=True):
                     config._attn_implementation_internal = name  # noqa: SLF001

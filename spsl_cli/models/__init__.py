@@ -6,7 +6,7 @@ Importing this package imports neither torch nor transformers. It knows nothing 
 from __future__ import annotations
 
 from spsl_cli.models.cache import cache_root, models_folder
-from spsl_cli.models.devices import available_memory, pick_device, pick_dtype
+from spsl_cli.models.devices import pick_device, pick_dtype
 from spsl_cli.models.embedded import EMBEDDED_ID, embedded_model_path
 from spsl_cli.models.installed import InstalledModel, installed
 from spsl_cli.models.loading import LoadedModel, load, load_config
@@ -24,7 +24,6 @@ __all__ = [
     "MemoryPlan",
     "ModelSource",
     "Progress",
-    "available_memory",
     "cache_root",
     "check_supported",
     "context_length",

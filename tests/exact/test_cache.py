@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from spsl_cli.decoding import target as target_module
+from spsl_cli.decoding import attend as attend_module
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.forward_state import Mode
@@ -48,13 +48,13 @@ def test_dense_cache_is_exact_after_every_round(how, budget):
 def test_drafting_reads_only_the_budget(budget, monkeypatch):
     """Counts the key rows of every attention call of every draft step: the budget, and what this draft wrote."""
     rows = []
-    original = target_module.attend_few
+    original = attend_module.attend_few
 
     def counting(query, keys, *rest):
         rows.append(keys.shape[1])
         return original(query, keys, *rest)
 
-    monkeypatch.setattr(target_module, "attend_few", counting)
+    monkeypatch.setattr(attend_module, "attend_few", counting)
     model = tiny_model()
     run = SparseSpecDecoder(model, DecodeConfig(k=3, budget=budget)).prepare(random_prompt(400), max_new_tokens=NEW)
     list(run.prefill())

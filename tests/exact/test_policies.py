@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch.nn.functional import max_pool1d
 
+from spsl_cli.decoding import attend as attend_module
 from spsl_cli.decoding import refresh as refresh_module
-from spsl_cli.decoding import target as target_module
 from spsl_cli.decoding.config import INDEXES, DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.policies import POLICIES
@@ -120,13 +120,13 @@ def test_dense_rows_are_exact_after_every_round(index):
 def test_a_draft_reads_exactly_its_budget(index, budget, monkeypatch):
     """Heads and rows of the keys in every attention call of every draft step."""
     shapes = []
-    attend = target_module.attend_few
+    attend = attend_module.attend_few
 
     def counting(query, keys, values, *rest):
         shapes.append((keys.shape[:2], values.shape[:2]))
         return attend(query, keys, values, *rest)
 
-    monkeypatch.setattr(target_module, "attend_few", counting)
+    monkeypatch.setattr(attend_module, "attend_few", counting)
     config = DecodeConfig(index=index, k=3, budget=budget)
     run = SparseSpecDecoder(tiny_model(), config).prepare(random_prompt(200), max_new_tokens=16)
     list(run.prefill())

@@ -16,7 +16,8 @@ from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerF
 from transformers.utils import logging as hf_logging
 
 from spsl_cli.errors import ExitCode, ModelUnavailableError, OutOfMemoryError, UnsupportedModelError, UsageError
-from spsl_cli.models import devices, load, load_config, loading, pick_device, pick_dtype, resolve
+from spsl_cli.machine import available_memory
+from spsl_cli.models import load, load_config, loading, pick_device, pick_dtype, resolve
 from spsl_cli.models.quiet import SilentBar, quiet
 
 
@@ -194,7 +195,7 @@ def test_dtypes():
 
 
 def test_available_memory_is_less_than_the_machine_has():
-    available = devices.available_memory("cpu")
+    available = available_memory("cpu")
     assert available is None or 10**7 < available < 10**14
 
 

@@ -10,7 +10,7 @@ from spsl_cli.decoding import target as target_module
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.forward_state import ForwardState
 from spsl_cli.decoding.kv_cache import LayerCache
-from spsl_cli.decoding.probe import LONGEST_WINDOW, LOOSE_TOLERANCE, PREFILL, VERIFY, _difference, check_exact
+from spsl_cli.decoding.probe import LONGEST_WINDOW, LOOSE_TOLERANCE, PREFILL, VERIFY, Probe, _difference
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.errors import UnsupportedModelError
 from tests.exact.families import SIZES, draw_weights
@@ -42,7 +42,7 @@ def lengths(monkeypatch):
 
     def probe(model):
         seen.clear()
-        check_exact(Watched(model))
+        Probe(Watched(model)).check()
         return list(seen)
 
     return probe
@@ -203,6 +203,7 @@ def test_running_out_of_memory_is_not_taken_for_a_refusal(monkeypatch):
         raise torch.OutOfMemoryError("no room")
 
     target = TargetModel(tiny_model())
+    probe = Probe(target)
     monkeypatch.setattr(target, "dense_forward", out_of_memory)
     with pytest.raises(torch.OutOfMemoryError):
-        check_exact(target)
+        probe.check()

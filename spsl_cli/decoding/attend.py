@@ -1,0 +1,55 @@
+"""The attention of one layer in the forward under way: what its cache shows, by the function that suits the shape."""
+
+from __future__ import annotations
+
+import torch
+
+from spsl_cli.decoding.attention import attend_chunk, attend_few, attend_windowed_chunk, with_sinks
+from spsl_cli.decoding.forward_state import PendingQueries
+from spsl_cli.decoding.kv_cache import LayerCache
+
+FEW_ROWS = 32
+"""Up to this many query rows a forward is one packed product with a mask; longer ones are prefill chunks."""
+
+
+def attend(
+    layer: LayerCache,
+    query: torch.Tensor,
+    scaling: float,
+    *,
+    softcap: float | None = None,
+    sinks: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Query [R, Hq, q, D], its keys and values written already -> [R, q, Hq, D]; queries wanted later are kept."""
+    state, rows = layer.state, query.shape[2]
+    layer.scaling, layer.softcap = scaling, softcap
+    layer.groups = query.shape[1] // layer.dense.keys.shape[1]
+    outputs = []
+    for i, sequence in enumerate(state.sequences):
+        output, lse = _attend_row(query[i], layer, i)
+        if sinks is not None:
+            output, lse = with_sinks(output, lse, sinks)
+        if state.keep and layer.attention_window is None:
+            kept = slice(state.rows - state.keep, state.rows)
+            queries = query[i, :, kept]
+            if rows > state.keep:  # do not hold a whole prefill chunk for its last rows
+                queries = queries.clone()
+            end = state.starts[i] + state.rows
+            layer.kept[sequence] = PendingQueries(queries, lse[:, :, kept].clone(), end)
+        outputs.append(output)
+    return torch.stack(outputs) if len(outputs) > 1 else outputs[0][None].contiguous()
+
+
+def _attend_row(query: torch.Tensor, layer: LayerCache, i: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Attention of row i of the forward under way, query [Hq, q, D]."""
+    rows = query.shape[1]
+    (keys, values), beyond = layer.visible(i, rows)
+    scale, cap, window = layer.scaling, layer.softcap, layer.attention_window
+    if rows <= FEW_ROWS:
+        groups = query.shape[0] // keys.shape[0]
+        mask = layer.state.mask(rows, keys.shape[1], window, groups, query, beyond) if rows > 1 else None
+        return attend_few(query, keys, values, scale, mask, cap)
+    if window is None or keys.shape[1] <= window:
+        return attend_chunk(query, keys, values, scale, cap)
+    mask = layer.state.mask(rows, keys.shape[1], window, 1, query)
+    return attend_windowed_chunk(query, keys, values, scale, mask, cap)

@@ -1,0 +1,134 @@
+"""A decoder layer of the Llama kind in a dozen operations, instead of sixty and ten modules.
+
+Llama, Mistral, Qwen 2 and 3, SmolLM3: RMS norm, grouped-query attention with rotary positions, and a gated MLP, each
+behind a residual. What the layer computes is the same; sums are rounded elsewhere. Whether it is the same for this
+model is found by the probe, not believed. Source of the layer: transformers, `models/llama/modeling_llama.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+from transformers.cache_utils import Cache
+
+from spsl_cli.decoding.attend import attend
+from spsl_cli.decoding.lean.products import Product, SharedProduct
+from spsl_cli.errors import UnsupportedModelError
+
+MERGEABLE = frozenset(
+    f"{family}DecoderLayer" for family in ("Llama", "Mistral", "Ministral", "Qwen2", "Qwen3", "SmolLM3")
+)
+MakeProduct = Callable[[list[nn.Linear]], Product]
+
+
+class SignedSine:
+    """The sines with the sign of a rotation folded in, computed once a forward for all layers."""
+
+    def __init__(self) -> None:
+        self._given: torch.Tensor | None = None
+        self._signed = torch.empty(0)
+
+    def __call__(self, sine: torch.Tensor) -> torch.Tensor:
+        """[R, q, D] -> [R, q, 1, D], the first half negated."""
+        if sine is not self._given:
+            first, second = sine.chunk(2, -1)
+            self._given, self._signed = sine, torch.cat((-first, second), -1)[:, :, None]
+        return self._signed
+
+
+class MergedLayer:
+    """Stands in for the layer's forward."""
+
+    def __init__(self, layer: nn.Module, sine: SignedSine, product: MakeProduct = SharedProduct) -> None:
+        attention: Any = layer.self_attn
+        query, key, value, out, gate, up, down = linears_of(layer)
+        self._number: int = attention.layer_idx
+        self._size: int = attention.head_dim
+        self._scaling: float = attention.scaling
+        told = getattr(attention.config, "sliding_window", None)  # Mistral's looks there
+        self._window: int | None = getattr(attention, "sliding_window", told)
+        self._rotates = bool(getattr(attention, "use_rope", True))
+        self._sine = sine
+        self._norms = (layer.input_layernorm, layer.post_attention_layernorm)
+        self._head_norms = [attention.q_norm, attention.k_norm] if hasattr(attention, "q_norm") else []
+        self._query_heads = query.out_features // self._size
+        self._key_heads = key.out_features // self._size
+        self._query_key_value = product([query, key, value])
+        self._out = product([out])
+        self._gate_up = product([gate, up])
+        self._down = product([down])
+
+    def __call__(
+        self,
+        hidden_states: torch.Tensor,
+        position_embeddings: tuple[torch.Tensor, torch.Tensor],
+        cache: Cache,
+        **_: Any,
+    ) -> torch.Tensor:
+        """Hidden states [R, q, C] -> [R, q, C]; keys and values go into `cache`."""
+        layer: Any = cache.layers[self._number]
+        if self._window not in (None, layer.attention_window):
+            raise UnsupportedModelError(f"layer {self._number} has a sliding window its configuration does not tell")
+        query, key, value = self._heads(rms_norm(self._norms[0], hidden_states), position_embeddings)
+        layer.update(key.transpose(1, 2), value.transpose(1, 2), kwargs={})
+        attended = attend(layer, query.transpose(1, 2), self._scaling)
+        hidden_states = hidden_states + self._out(attended.flatten(2))
+        gate, up = self._gate_up(rms_norm(self._norms[1], hidden_states)).chunk(2, -1)
+        return hidden_states.add_(self._down(nn.functional.silu(gate).mul_(up)))
+
+    def _heads(
+        self, x: torch.Tensor, position_embeddings: tuple[torch.Tensor, torch.Tensor]
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Queries [R, q, Hq, D], keys and values [R, q, Hkv, D], the first two at their positions."""
+        heads = self._query_key_value(x).view(*x.shape[:2], -1, self._size)
+        rotated = self._query_heads + self._key_heads
+        query_key, value = heads[:, :, :rotated], heads[:, :, rotated:]
+        if self._head_norms:
+            query, key = query_key.tensor_split((self._query_heads,), 2)
+            normed = [rms_norm(norm, part) for norm, part in zip(self._head_norms, (query, key), strict=True)]
+            query_key = torch.cat(normed, 2)
+        if self._rotates:
+            cosine, sine = position_embeddings
+            turned = query_key.roll(self._size // 2, -1)
+            query_key = torch.addcmul(query_key * cosine[:, :, None], turned, self._sine(sine))
+        return query_key[:, :, : self._query_heads], query_key[:, :, self._query_heads :], value
+
+
+def rms_norm(norm: Any, x: torch.Tensor) -> torch.Tensor:
+    """Over the last dimension, by the weight and epsilon of a norm of the Llama kind."""
+    return nn.functional.rms_norm(x, norm.weight.shape, norm.weight, norm.variance_epsilon)
+
+
+def can_be_merged(layer: Any) -> bool:
+    """Whether it is a layer of the Llama kind as it comes from transformers, in float32, nothing added.
+
+    In other types the stock norm computes in float32 all the same, and would round elsewhere.
+    """
+    kind = type(layer)
+    if kind.__name__ not in MERGEABLE or not kind.__module__.startswith("transformers.models."):
+        return False
+    linears = linears_of(layer)
+    side_by_side = (linears[:3], linears[4:6])
+    return (
+        all(type(linear) is nn.Linear for linear in linears)
+        and all(len({linear.bias is None for linear in joined}) == 1 for joined in side_by_side)
+        and all(parameter.dtype is torch.float32 for parameter in layer.parameters())
+        and type(layer.mlp.act_fn).__name__ in ("SiLU", "SiLUActivation")
+        and all(_untouched(module) for module in layer.modules())
+    )
+
+
+def linears_of(layer: Any) -> list[nn.Linear]:
+    """Those for query, key, value, output, gate, up and down, in this order."""
+    attention, mlp = layer.self_attn, layer.mlp
+    own = [attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj]
+    return [*own, mlp.gate_proj, mlp.up_proj, mlp.down_proj]
+
+
+def _untouched(module: nn.Module) -> bool:
+    """Nobody listens to this module or has replaced its forward."""
+    hooks = (module._forward_hooks, module._forward_pre_hooks)  # noqa: SLF001 there is no public way to ask
+    return not any(hooks) and "forward" not in vars(module)

@@ -1,0 +1,91 @@
+"""Faster forwards that take the place of a model's own, module by module, while a forward of ours runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import torch
+from torch import nn
+
+from spsl_cli.decoding.lean.merged_layer import MergedLayer, SignedSine, can_be_merged, linears_of
+from spsl_cli.decoding.lean.products import PackedProduct, can_be_packed
+from spsl_cli.machine import available_memory
+
+Packing = Literal["auto", "copy", "replace", "off"]
+SPARE = 4
+"""`auto` packs where the copy takes at most this part of the memory that is free: a quarter."""
+
+
+class StandIns:
+    """What stands in for modules of one model: layers merged where they are of a known kind, weights packed if wanted.
+
+    Merging copies nothing. Packing copies the weights of linear layers; `replace` gives back the model's own, so that
+    it runs through its stand-ins only. Weights changed since in place (by an optimizer, by load_state_dict) are packed
+    again by `follow`; a change through `.data` cannot be seen.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._layers = [module for module in model.modules() if can_be_merged(module)]
+        self._linears = [module for module in model.modules() if can_be_packed(module)]
+        embeddings = (module for module in model.modules() if isinstance(module, nn.Embedding))
+        self._embedded = {id(embedding.weight) for embedding in embeddings}
+        self._packed: list[tuple[int, int]] | None = None  # the state of the weights that were packed
+        sine = SignedSine()
+        self._forwards: list[tuple[nn.Module, Callable[..., torch.Tensor]]] = [
+            (layer, MergedLayer(layer, sine)) for layer in self._layers
+        ]
+
+    def pack(self, packing: Packing) -> None:
+        """Lay weights out for products with a few rows, where they can be."""
+        if packing == "auto":
+            size = sum(linear.weight.nbytes for linear in self._linears)
+            free = available_memory("cpu")
+            packing = "copy" if free is not None and size * SPARE <= free else "off"
+        if packing != "off" and self._linears:
+            self._pack(release=packing == "replace")
+
+    def follow(self) -> None:
+        """Pack again if the model's weights are not those that were packed."""
+        if self._packed is not None and self._packed != self._state():
+            self._pack(release=False)
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Within, the modules compute by their stand-ins."""
+        try:
+            for module, forward in self._forwards:
+                vars(module)["forward"] = forward
+            yield
+        finally:
+            for module, _ in self._forwards:
+                vars(module).pop("forward", None)
+
+    def _pack(self, *, release: bool) -> None:
+        """Layer by layer, so that with `release` no more than one layer's weights are held twice."""
+        sine = SignedSine()
+        forwards: list[tuple[nn.Module, Callable[..., torch.Tensor]]] = []
+        alone: dict[nn.Linear, None] = dict.fromkeys(self._linears)
+        for layer in self._layers:
+            own = linears_of(layer)
+            packs = all(linear in alone for linear in own)
+            forwards.append((layer, MergedLayer(layer, sine, PackedProduct) if packs else MergedLayer(layer, sine)))
+            if packs and release:
+                _release(own)
+            for linear in own:
+                alone.pop(linear, None)
+        forwards += [(linear, PackedProduct([linear])) for linear in alone]
+        if release:
+            _release([linear for linear in alone if id(linear.weight) not in self._embedded])
+        self._forwards = forwards
+        self._packed = None if release else self._state()
+
+    def _state(self) -> list[tuple[int, int]]:
+        weights = (linear.weight for linear in self._linears)
+        return [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]  # noqa: SLF001
+
+
+def _release(linears: list[nn.Linear]) -> None:
+    for linear in linears:
+        linear.weight.data = torch.empty(0, dtype=linear.weight.dtype)

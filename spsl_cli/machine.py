@@ -1,0 +1,24 @@
+"""What this machine has free. torch is imported inside functions only."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+
+def available_memory(device: str) -> int | None:
+    """Bytes that can be had on the device now; None where the system does not say."""
+    if device != "cpu":
+        import torch  # noqa: PLC0415
+
+        return int(torch.cuda.mem_get_info(device)[0])
+    try:
+        stated = re.search(
+            r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE
+        )
+    except OSError:  # not Linux: the installed memory is the best there is
+        if "SC_PHYS_PAGES" not in getattr(os, "sysconf_names", {}):
+            return None
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return int(stated[1]) * 1024 if stated else None
