@@ -7,6 +7,7 @@ import torch
 from spsl_cli.decoding.attention import attend_chunk, attend_few, attend_windowed_chunk, with_sinks
 from spsl_cli.decoding.forward_state import PendingQueries
 from spsl_cli.decoding.kv_cache import LayerCache
+from spsl_cli.decoding.native import kernels
 
 FEW_ROWS = 32
 """Up to this many query rows a forward is one packed product with a mask; longer ones are prefill chunks."""
@@ -26,7 +27,7 @@ def attend(
     layer.groups = query.shape[1] // layer.dense.keys.shape[1]
     outputs = []
     for i, sequence in enumerate(state.sequences):
-        output, lse = _attend_row(query[i], layer, i)
+        output, lse = attend_row(query[i], layer, i)
         if sinks is not None:
             output, lse = with_sinks(output, lse, sinks)
         if state.keep and layer.attention_window is None:
@@ -40,12 +41,14 @@ def attend(
     return torch.stack(outputs) if len(outputs) > 1 else outputs[0][None].contiguous()
 
 
-def _attend_row(query: torch.Tensor, layer: LayerCache, i: int) -> tuple[torch.Tensor, torch.Tensor]:
+def attend_row(query: torch.Tensor, layer: LayerCache, i: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Attention of row i of the forward under way, query [Hq, q, D]."""
     rows = query.shape[1]
     (keys, values), beyond = layer.visible(i, rows)
     scale, cap, window = layer.scaling, layer.softcap, layer.attention_window
     if rows <= FEW_ROWS:
+        if kernels.suits(query, keys, values, softcap=cap):
+            return kernels.attend_few(query, keys, values, scale, beyond=beyond, window=window)
         groups = query.shape[0] // keys.shape[0]
         mask = layer.state.mask(rows, keys.shape[1], window, groups, query, beyond) if rows > 1 else None
         return attend_few(query, keys, values, scale, mask, cap)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 
 from spsl_cli.decoding.attention import attention_mass
-from spsl_cli.decoding.kv_cache import DecoderCache
+from spsl_cli.decoding.forward_state import PendingQueries
+from spsl_cli.decoding.kv_cache import DecoderCache, LayerCache
+from spsl_cli.decoding.native import kernels
 from spsl_cli.decoding.policies import Counted, IndexPolicy
 
 
@@ -18,14 +20,7 @@ def count_mass(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> None:
         waiting = layer.pending.pop(sequence, None)
         if waiting is None:
             continue
-        mass = attention_mass(
-            waiting.query,
-            waiting.lse,
-            layer.dense.keys[sequence, :, : waiting.end],
-            layer.scaling,
-            softcap=layer.softcap,
-            per_query_head=policy.per_query_head,
-        )
+        mass = _mass(layer, waiting, layer.dense.keys[sequence, :, : waiting.end], policy.per_query_head)
         if policy.counts is Counted.LAST_VERIFY:
             layer.importance.clear(sequence)
         layer.importance.add(sequence, mass[..., :length])
@@ -45,3 +40,11 @@ def refresh_view(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> Non
             covered.append(scores.gather(1, positions).sum() / scores.sum().clamp_min(1e-30))
     cache.sparse_sizes[sequence] = policy.budget(length).total
     cache.coverage[sequence] = float(torch.stack(covered).mean()) if covered else 1.0
+
+
+def _mass(layer: LayerCache, queries: PendingQueries, keys: torch.Tensor, per_query_head: bool) -> torch.Tensor:
+    """Mass [w, H, n] of these queries on `keys`, by the kernel that suits them."""
+    query, lse, scale, cap = queries.query, queries.lse, layer.scaling, layer.softcap
+    if kernels.suits(query, keys, softcap=cap):
+        return kernels.attention_mass(query, lse, keys, scale, per_query_head=per_query_head)
+    return attention_mass(query, lse, keys, scale, softcap=cap, per_query_head=per_query_head)

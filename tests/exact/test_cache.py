@@ -48,13 +48,13 @@ def test_dense_cache_is_exact_after_every_round(how, budget):
 def test_drafting_reads_only_the_budget(budget, monkeypatch):
     """Counts the key rows of every attention call of every draft step: the budget, and what this draft wrote."""
     rows = []
-    original = attend_module.attend_few
+    original = attend_module.attend_row
 
-    def counting(query, keys, *rest):
-        rows.append(keys.shape[1])
-        return original(query, keys, *rest)
+    def counting(query, layer, i):
+        rows.append(layer.visible(i, query.shape[1])[0].keys.shape[1])
+        return original(query, layer, i)
 
-    monkeypatch.setattr(attend_module, "attend_few", counting)
+    monkeypatch.setattr(attend_module, "attend_row", counting)
     model = tiny_model()
     run = SparseSpecDecoder(model, DecodeConfig(k=3, budget=budget)).prepare(random_prompt(400), max_new_tokens=NEW)
     list(run.prefill())

@@ -120,13 +120,14 @@ def test_dense_rows_are_exact_after_every_round(index):
 def test_a_draft_reads_exactly_its_budget(index, budget, monkeypatch):
     """Heads and rows of the keys in every attention call of every draft step."""
     shapes = []
-    attend = attend_module.attend_few
+    attend = attend_module.attend_row
 
-    def counting(query, keys, values, *rest):
+    def counting(query, layer, i):
+        (keys, values), _ = layer.visible(i, query.shape[1])
         shapes.append((keys.shape[:2], values.shape[:2]))
-        return attend(query, keys, values, *rest)
+        return attend(query, layer, i)
 
-    monkeypatch.setattr(attend_module, "attend_few", counting)
+    monkeypatch.setattr(attend_module, "attend_row", counting)
     config = DecodeConfig(index=index, k=3, budget=budget)
     run = SparseSpecDecoder(tiny_model(), config).prepare(random_prompt(200), max_new_tokens=16)
     list(run.prefill())
@@ -319,12 +320,12 @@ def test_streaming_reads_sink_and_recent_and_computes_no_mass(monkeypatch):
     def refused(*_, **__):
         raise AssertionError("attention mass was computed")
 
-    monkeypatch.setattr(refresh_module, "attention_mass", refused)
+    monkeypatch.setattr(refresh_module, "_mass", refused)
     with pytest.raises(AssertionError, match="mass was computed"):
         decode("sparsespec-l", PROMPT, k=3)
     monkeypatch.undo()
     with monkeypatch.context() as patch:
-        patch.setattr(refresh_module, "attention_mass", refused)
+        patch.setattr(refresh_module, "_mass", refused)
         assert decode("streaming", PROMPT, k=3).token_ids == expected(FAMILY["streaming"], PROMPT)
     recorded = Recorded("streaming", monkeypatch)
     for number, committed in enumerate(recorded.committed):

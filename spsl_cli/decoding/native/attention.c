@@ -1,0 +1,254 @@
+/* Attention of a few query rows over many keys, and their attention mass, in float32 on a CPU.
+ *
+ * Keys are cut into blocks of BLOCK, worked on in parallel; each block gives, for every query row, the largest score, the
+ * sum of exponentials and the weighted sum of values, and blocks are merged in their order. Nothing that is computed for
+ * a row depends on how many other rows there are: a row of a verify comes out bit for bit as in a step of its own.
+ *
+ * Plain C with vector extensions (GCC 12 and later, Clang) and OpenMP. Sizes: head size a multiple of 8.
+ */
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK 256
+#define LANES 8
+
+typedef float vec __attribute__((vector_size(32)));
+typedef float vec_anywhere __attribute__((vector_size(32), aligned(4)));
+typedef int32_t ints __attribute__((vector_size(32)));
+
+static inline vec load(const float *from) { return *(const vec_anywhere *)from; }
+static inline void store(float *to, vec x) { *(vec_anywhere *)to = x; }
+static inline vec all(float x) { return (vec){x, x, x, x, x, x, x, x}; }
+
+static inline vec choose(ints which, vec yes, vec no) { return (vec)((which & (ints)yes) | (~which & (ints)no)); }
+
+/* e^x (0 below -87, e^80 above 80), to two units in the last place: 2^n e^r, r in [-ln 2 / 2, ln 2 / 2], by its series. */
+static inline vec exponential(vec x) {
+    const vec lowest = all(-87.0f), highest = all(80.0f);
+    const ints tiny = x < lowest;
+    x = choose(tiny, lowest, choose(x > highest, highest, x));
+    vec n = x * 1.44269504088896341f;
+    n = (n + 12582912.0f) - 12582912.0f; /* to the nearest whole number */
+    vec r = x - n * 0.693359375f;
+    r = r + n * 2.12194440e-4f;
+    vec p = all(1.0f / 5040);
+    p = p * r + 1.0f / 720;
+    p = p * r + 1.0f / 120;
+    p = p * r + 1.0f / 24;
+    p = p * r + 1.0f / 6;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    return choose(tiny, all(0.0f), p * (vec)((__builtin_convertvector(n, ints) + 127) << 23));
+}
+
+/* Element i of the result is the sum of a[i]. */
+static inline vec sums(const vec a[LANES]) {
+    vec b[4], c[2];
+    for (int i = 0; i < 4; i++)
+        b[i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14) +
+               __builtin_shufflevector(a[2 * i], a[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    for (int i = 0; i < 2; i++)
+        c[i] = __builtin_shufflevector(b[2 * i], b[2 * i + 1], 0, 1, 8, 9, 4, 5, 12, 13) +
+               __builtin_shufflevector(b[2 * i], b[2 * i + 1], 2, 3, 10, 11, 6, 7, 14, 15);
+    return __builtin_shufflevector(c[0], c[1], 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(c[0], c[1], 4, 5, 6, 7, 12, 13, 14, 15);
+}
+
+/* scores[r * BLOCK + j] = query row r . key j, of `rows` rows [rows, size] and `count` keys (a last one repeated). */
+static void score(const float *query, int rows, int size, const float *keys, long stride, int count, float *scores) {
+    for (int j = 0; j < count; j += LANES) {
+        const float *key[LANES];
+        for (int i = 0; i < LANES; i++) key[i] = keys + stride * (j + i < count ? j + i : count - 1);
+        for (int r = 0; r < rows; r++) {
+            const float *row = query + (long)r * size;
+            vec sum[LANES];
+            vec part = load(row);
+            for (int i = 0; i < LANES; i++) sum[i] = part * load(key[i]);
+            for (int d = LANES; d < size; d += LANES) {
+                part = load(row + d);
+                for (int i = 0; i < LANES; i++) sum[i] += part * load(key[i] + d);
+            }
+            store(scores + (long)r * BLOCK + j, sums(sum));
+        }
+    }
+}
+
+/* out[r] += sum over j of weights[r * BLOCK + j] * value j, for ROWS rows and a part of WIDTH * 8 of the head size. */
+#define ADD_VALUES(NAME, ROWS, WIDTH)                                                                             \
+    static inline void NAME(const float *weights, const float *values, long stride, int count, float *out, int size) { \
+        vec sum[ROWS][WIDTH];                                                                                     \
+        for (int r = 0; r < ROWS; r++)                                                                            \
+            for (int d = 0; d < WIDTH; d++) sum[r][d] = all(0.0f);                                                \
+        for (int j = 0; j < count; j++) {                                                                         \
+            vec value[WIDTH];                                                                                     \
+            for (int d = 0; d < WIDTH; d++) value[d] = load(values + stride * j + d * LANES);                     \
+            for (int r = 0; r < ROWS; r++) {                                                                      \
+                vec weight = all(weights[r * BLOCK + j]);                                                         \
+                for (int d = 0; d < WIDTH; d++) sum[r][d] += weight * value[d];                                   \
+            }                                                                                                     \
+        }                                                                                                         \
+        for (int r = 0; r < ROWS; r++)                                                                            \
+            for (int d = 0; d < WIDTH; d++) store(out + (long)r * size + d * LANES, sum[r][d]);                   \
+    }
+ADD_VALUES(add_3_4, 3, 4)
+ADD_VALUES(add_1_4, 1, 4)
+ADD_VALUES(add_3_1, 3, 1)
+ADD_VALUES(add_1_1, 1, 1)
+
+static void weigh(const float *weights, int rows, const float *values, long stride, int count, int size, float *out) {
+    int d = 0;
+    for (; d + 32 <= size; d += 32) {
+        int r = 0;
+        for (; r + 3 <= rows; r += 3)
+            add_3_4(weights + (long)r * BLOCK, values + d, stride, count, out + (long)r * size + d, size);
+        for (; r < rows; r++)
+            add_1_4(weights + (long)r * BLOCK, values + d, stride, count, out + (long)r * size + d, size);
+    }
+    for (; d < size; d += LANES) {
+        int r = 0;
+        for (; r + 3 <= rows; r += 3)
+            add_3_1(weights + (long)r * BLOCK, values + d, stride, count, out + (long)r * size + d, size);
+        for (; r < rows; r++)
+            add_1_1(weights + (long)r * BLOCK, values + d, stride, count, out + (long)r * size + d, size);
+    }
+}
+
+/* Scores become exp(score - largest) where first <= j < last, 0 elsewhere; returns their sum, and the largest score. */
+static float normalise(float *scores, int first, int last, int count, float *largest) {
+    *largest = -INFINITY;
+    for (int j = first; j < last; j++) *largest = scores[j] > *largest ? scores[j] : *largest;
+    for (int j = 0; j < first; j++) scores[j] = -INFINITY;
+    for (int j = last; j < (count + LANES - 1) / LANES * LANES; j++) scores[j] = -INFINITY;
+    if (first >= last) {
+        memset(scores, 0, sizeof(float) * count);
+        return 0.0f;
+    }
+    vec sum = all(0.0f);
+    for (int j = 0; j < count; j += LANES) {
+        vec weight = exponential(load(scores + j) - *largest);
+        store(scores + j, weight);
+        sum += weight;
+    }
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+}
+
+static inline int clamp(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
+
+/* Query rows of one KV head side by side, row g * rows + i being head g of the group at position i, times `scale`. */
+static void pack(const float *query, long head_stride, long row_stride, int groups, int rows, int size, float scale,
+                 float *to) {
+    for (int g = 0; g < groups; g++)
+        for (int i = 0; i < rows; i++)
+            for (int d = 0; d < size; d++)
+                to[((long)g * rows + i) * size + d] = query[g * head_stride + i * row_stride + d] * scale;
+}
+
+/* Attention of [Hkv * groups, rows, size] queries, the last `rows` of the first `keys - beyond` keys, each seeing itself
+ * and what is before it, at most `window` of them (0: all). Strides in floats. out: [rows, Hkv * groups, size];
+ * lse: [Hkv, groups, rows]. Returns 0, or 1 if there is no memory. */
+int spsl_attend(const float *query, long query_head, long query_row, const float *keys, long key_head, long key_row,
+                const float *values, long value_head, long value_row, float *out, float *lse, int kv_heads, int groups,
+                int rows, int key_count, int beyond, int window, int size, float scale, int threads) {
+    const int packed = groups * rows, blocks = (key_count + BLOCK - 1) / BLOCK;
+    const long part = (long)packed * (size + 2);
+    float *queries = malloc(sizeof(float) * kv_heads * packed * size);
+    float *parts = malloc(sizeof(float) * kv_heads * blocks * part);
+    float *scratch = malloc(sizeof(float) * threads * packed * BLOCK);
+    if (!queries || !parts || !scratch) {
+        free(queries), free(parts), free(scratch);
+        return 1;
+    }
+    for (int h = 0; h < kv_heads; h++)
+        pack(query + h * groups * query_head, query_head, query_row, groups, rows, size, scale,
+             queries + (long)h * packed * size);
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int item = 0; item < kv_heads * blocks; item++) {
+#ifdef _OPENMP
+        extern int omp_get_thread_num(void);
+        float *scores = scratch + (long)omp_get_thread_num() * packed * BLOCK;
+#else
+        float *scores = scratch;
+#endif
+        const int h = item / blocks, start = item % blocks * BLOCK;
+        const int count = key_count - start < BLOCK ? key_count - start : BLOCK;
+        float *sum = parts + item * part, *largest = sum + (long)packed * size, *total = largest + packed;
+        score(queries + (long)h * packed * size, packed, size, keys + h * key_head + start * key_row, key_row, count,
+              scores);
+        for (int r = 0; r < packed; r++) {
+            const int end = key_count - beyond - rows + 1 + r % rows;
+            const int first = window && end > window ? end - window : 0;
+            total[r] = normalise(scores + (long)r * BLOCK, clamp(first - start, 0, count), clamp(end - start, 0, count),
+                                 count, largest + r);
+        }
+        weigh(scores, packed, values + h * value_head + start * value_row, value_row, count, size, sum);
+    }
+    for (int h = 0; h < kv_heads; h++)
+        for (int r = 0; r < packed; r++) {
+            float most = -INFINITY, total = 0.0f;
+            float *to = out + (long)(r % rows) * kv_heads * groups * size + (long)(h * groups + r / rows) * size;
+            for (int b = 0; b < blocks; b++) {
+                const float largest = parts[(h * blocks + b) * part + (long)packed * size + r];
+                most = largest > most ? largest : most;
+            }
+            memset(to, 0, sizeof(float) * size);
+            for (int b = 0; b < blocks; b++) {
+                const float *sum = parts + (h * blocks + b) * part, *of = sum + (long)r * size;
+                const float share = expf(sum[(long)packed * size + r] - most);
+                if (share == 0.0f) continue;
+                total += share * sum[(long)packed * size + packed + r];
+                for (int d = 0; d < size; d++) to[d] += share * of[d];
+            }
+            for (int d = 0; d < size; d++) to[d] /= total;
+            lse[((long)h * groups + r / rows) * rows + r % rows] = most + logf(total);
+        }
+    free(queries), free(parts), free(scratch);
+    return 0;
+}
+
+/* Attention mass of [Hkv * groups, rows, size] queries with these log-sum-exps [Hkv, groups, rows] on every key, the
+ * queries the last of them. mass: [rows, Hkv, keys], the query heads of a KV head added up, or [rows, Hkv * groups,
+ * keys] if `per_query_head`. Returns 0, or 1 if there is no memory. */
+int spsl_mass(const float *query, long query_head, long query_row, const float *lse, const float *keys, long key_head,
+              long key_row, float *mass, int kv_heads, int groups, int rows, int key_count, int size, float scale,
+              int per_query_head, int threads) {
+    const int packed = groups * rows, blocks = (key_count + BLOCK - 1) / BLOCK;
+    float *queries = malloc(sizeof(float) * kv_heads * packed * size);
+    float *scratch = malloc(sizeof(float) * threads * packed * BLOCK);
+    if (!queries || !scratch) {
+        free(queries), free(scratch);
+        return 1;
+    }
+    for (int h = 0; h < kv_heads; h++)
+        pack(query + h * groups * query_head, query_head, query_row, groups, rows, size, scale,
+             queries + (long)h * packed * size);
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+    for (int item = 0; item < kv_heads * blocks; item++) {
+#ifdef _OPENMP
+        extern int omp_get_thread_num(void);
+        float *scores = scratch + (long)omp_get_thread_num() * packed * BLOCK;
+#else
+        float *scores = scratch;
+#endif
+        const int h = item / blocks, start = item % blocks * BLOCK;
+        const int count = key_count - start < BLOCK ? key_count - start : BLOCK;
+        score(queries + (long)h * packed * size, packed, size, keys + h * key_head + start * key_row, key_row, count,
+              scores);
+        for (int i = 0; i < rows; i++)
+            for (int g = 0; g < groups; g++) {
+                const int heads = per_query_head ? kv_heads * groups : kv_heads;
+                const int head = per_query_head ? h * groups + g : h;
+                float *to = mass + ((long)i * heads + head) * key_count + start;
+                float *of = scores + ((long)g * rows + i) * BLOCK;
+                const float shift = lse[((long)h * groups + g) * rows + i];
+                const int seen = clamp(key_count - rows + 1 + i - start, 0, count), adds = g && !per_query_head;
+                for (int j = 0; j < count; j += LANES) store(of + j, exponential(load(of + j) - shift));
+                for (int j = 0; j < count; j++) to[j] = (adds ? to[j] : 0.0f) + (j < seen ? of[j] : 0.0f);
+            }
+    }
+    free(queries), free(scratch);
+    return 0;
+}

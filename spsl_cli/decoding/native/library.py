@@ -1,0 +1,94 @@
+"""The kernels' shared library: compiled once for this processor by the C compiler that is there, kept in the cache.
+
+Takes a second, the first time. Without a compiler, or with `SPSL_NATIVE=off`, there is no library, and `reason` tells.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+SOURCE = Path(__file__).with_name("attention.c")
+FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fopenmp", "-shared", "-fPIC")
+COMPILERS = ("cc", "gcc", "clang")
+TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class Library:
+    """The loaded library, or None; and in words, what it was compiled by or why there is none."""
+
+    functions: ctypes.CDLL | None
+    reason: str
+
+
+@cache
+def native_library() -> Library:
+    """Find or compile, and load. Never raises for what a machine may lack."""
+    if os.environ.get("SPSL_NATIVE", "on").lower() in ("0", "off", "no", "false"):
+        return Library(None, "turned off by SPSL_NATIVE")
+    compiler = os.environ.get("CC") or next(filter(shutil.which, COMPILERS), None)
+    if compiler is None:
+        return Library(None, "no C compiler (cc, gcc or clang) was found")
+    try:
+        path = _compiled(compiler)
+        return Library(_declared(ctypes.CDLL(str(path))), f"compiled by {compiler}")
+    except subprocess.CalledProcessError as error:
+        lines = error.stderr.strip().splitlines() or [f"exit status {error.returncode}"]
+        return Library(None, f"{compiler} could not compile them: {lines[0]}")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Library(None, f"{compiler}: {error}")
+
+
+def _compiled(compiler: str) -> Path:
+    """The library's file, compiled if it is not there for this source, compiler and processor."""
+    version = subprocess.run(
+        [compiler, "--version"], capture_output=True, text=True, check=True, timeout=TIMEOUT_S
+    ).stdout
+    parts = [SOURCE.read_bytes(), " ".join(FLAGS).encode(), version.encode(), _processor().encode()]
+    name = hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
+    folder = platformdirs.user_cache_path("spsl") / "native"
+    path = folder / f"attention-{name}.so"
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=folder) as work:  # another process may compile the same at this moment
+        made = Path(work) / path.name
+        subprocess.run(
+            [compiler, *FLAGS, str(SOURCE), "-o", str(made), "-lm"],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=TIMEOUT_S,
+        )
+        made.replace(path)
+    return path
+
+
+def _processor() -> str:
+    """What `-march=native` depends on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return "\n".join(sorted({line for line in lines if line.startswith(("flags", "Features", "model name"))}))
+
+
+def _declared(functions: ctypes.CDLL) -> ctypes.CDLL:
+    """With the types of its arguments, in the order of attention.c."""
+    pointer, stride, number, real = ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_float
+    rows: list[Any] = [pointer, stride, stride]
+    functions.spsl_attend.argtypes = [*rows, *rows, *rows, pointer, pointer, *[number] * 7, real, number]
+    functions.spsl_mass.argtypes = [*rows, pointer, *rows, pointer, *[number] * 5, real, number, number]
+    return functions
