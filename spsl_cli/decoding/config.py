@@ -89,7 +89,7 @@ class DecodeConfig:
     controller: Controller = "calibrated"
     lookup: bool | None = None
     index: Index = "sparsespec-l"
-    importance: Literal["window", "decayed"] = "window"
+    importance: Literal["window", "decayed"] = "decayed"
     speculation: bool = True
     strict: bool = False
     prefill_chunk: int | None = None

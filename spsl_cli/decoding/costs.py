@@ -18,9 +18,9 @@ RECENT = 15
 PRESUMED_WEIGHT = 0.5
 """Of each presumed verify among the measured ones, in the fit over draft lengths."""
 
-
-PRESUMED_ROW = {"cpu": 0.05, "cuda": 0.01}
-"""What one more row is presumed to cost a verify, in plain steps, by kind of device; the CPU's for others."""
+PRESUMED_ROWS = {"cpu": (0.07, 0.22), "cuda": (0.01, 0.01)}
+"""What one more row is presumed to cost a verify, by kind of device (the CPU's for others): shares of the time that the
+weights take to be read, and the keys and values. On a CPU a row over many keys is arithmetic (docs/log.md)."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,19 @@ class PresumedCosts:
     row: float = 0.05
 
     @classmethod
-    def by_bytes(cls, weights: int, kv: int, share: float, row: float) -> PresumedCosts:
+    def by_bytes(cls, weights: int, kv: int, share: float, device: str) -> PresumedCosts:
         """For steps that take as long as memory takes to read them.
 
         weights, kv: bytes that a plain step reads. share: of the kv that a draft step reads. A refresh reads the keys
-        once, for the mass, and what it gathers twice.
+        once, for the mass, and what it gathers twice. device: its kind.
         """
         everything = max(weights + kv, 1)
-        return cls((weights + share * kv) / everything, (0.5 + 2 * share) * kv / everything, row)
+        row_of_weights, row_of_kv = PRESUMED_ROWS.get(device, PRESUMED_ROWS["cpu"])
+        return cls(
+            draft=(weights + share * kv) / everything,
+            refresh=(0.5 + 2 * share) * kv / everything,
+            row=(row_of_weights * weights + row_of_kv * kv) / everything,
+        )
 
 
 class RunningMedian:

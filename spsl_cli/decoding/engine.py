@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from spsl_cli.decoding.controllers import Plan, Source, make_controller
-from spsl_cli.decoding.costs import PRESUMED_ROW, PresumedCosts, StepCosts
+from spsl_cli.decoding.costs import PresumedCosts, StepCosts
 from spsl_cli.decoding.counters import RoundTimes
 from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.policies import Counted, make_policy
@@ -73,8 +73,7 @@ class SpeculativeLoop(DecodingLoop):
         lengths = [self.cache.lengths[row.sequence] for row in self.rows]
         share = sum(self.policy.budget(length).total for length in lengths) / sum(lengths)
         kv = self.cache.position_bytes * sum(lengths)
-        row = PRESUMED_ROW.get(self.target.device.type, PRESUMED_ROW["cpu"])
-        return PresumedCosts.by_bytes(self.target.weight_bytes, kv, share, row)
+        return PresumedCosts.by_bytes(self.target.weight_bytes, kv, share, self.target.device.type)
 
     @property
     def _keeps(self) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from spsl_cli.decoding.config import K_MAX
 from spsl_cli.decoding.controllers import Evidence, Plan, Source
 from spsl_cli.decoding.controllers.acceptance import OnlineLogistic, lookup_features, sigmoid
-from spsl_cli.decoding.controllers.calibrated import ALLOWED_LOSS, CalibratedController
+from spsl_cli.decoding.controllers.calibrated import ALLOWED_LOSS, PROBING, CalibratedController
 from spsl_cli.decoding.costs import PresumedCosts, StepCosts
 
 
@@ -84,7 +84,24 @@ def test_never_slower_whatever_is_believed(chance, true, believed, match):
     for seed in range(3):
         world = World(believed, true, chance, match, lookup_chance=chance, seed=seed)
         world.run(400)
-        assert world.seconds <= world.tokens * (1 + ALLOWED_LOSS) + 4  # one step, and one round that went wrong
+        assert world.seconds <= world.tokens * (1 + ALLOWED_LOSS + PROBING) + 4  # a step, and one that was misjudged
+
+
+@pytest.mark.parametrize("match", [0, 4, 20])
+def test_a_first_draft_that_fails_costs_one_step_at_most(match):
+    """However sure the controller is of it, and however long it could be."""
+    for seed in range(5):
+        world = World(CHEAP, CHEAP, 0.0, match, lookup_chance=0.0, seed=seed)
+        world.controller.sparse.weights[0] += 5.0
+        world.run(64)
+        assert world.seconds <= 64 + 1 + 64 * (ALLOWED_LOSS + PROBING)
+
+
+def test_drafts_grow_as_they_win():
+    world = World(DEAR, DEAR, 1.0, 30, lookup_chance=1.0)
+    lengths = world.run(200)
+    assert lengths[0] < K_MAX
+    assert lengths[-1] == K_MAX
 
 
 @pytest.mark.parametrize("chance", [0.6, 0.8, 0.95])

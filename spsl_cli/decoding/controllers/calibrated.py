@@ -4,9 +4,10 @@ A round of T seconds that gives each row E tokens is worth E - rate * T, `rate` 
 anyway: by plain steps, or of late. The round of the highest worth is taken, and a draft goes on as long as its next
 token is worth its time (for a ratio of sums that is the optimal rule: Dinkelbach 1967).
 
-Never slower: what speculation has lost against plain steps, as measured, is bounded by `ALLOWED_LOSS`. A sparse draft
-that would win only with better luck than expected is tried within `PROBING`; one that could not win with any luck is
-not tried at all.
+Never slower: what speculation has lost against plain steps, as measured, and would lose if no token of the next draft
+stood, is bounded by `ALLOWED_LOSS`; so drafts are short at first, and as long as they like once they have won. A sparse
+draft that would win only with better luck than expected is tried within `PROBING`; one that could not win with any luck
+is not tried at all.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from spsl_cli.decoding.controllers.acceptance import OnlineLogistic, lookup_feat
 from spsl_cli.decoding.controllers.base import Drafted, Evidence, Plan, Source
 from spsl_cli.decoding.costs import StepCosts
 
-ALLOWED_LOSS = 0.02
+ALLOWED_LOSS = 0.01
 """Share of the time spent that rounds which ought to win may have lost, and one plain step at the start."""
 
-PROBING = 0.01
+PROBING = 0.005
 """Share of the time spent that trials may risk."""
 
 BEST_LUCK = 0.98
@@ -53,6 +54,11 @@ class CalibratedController:
         plain = 1.0 / self.costs.plain_s
         return max(plain, self._tokens / self._seconds) if self._seconds else plain
 
+    @property
+    def affordable_s(self) -> float:
+        """The longest round that loses no more than may be lost, should none of its drafts stand."""
+        return 2 * self.costs.plain_s + ALLOWED_LOSS * self.spent - self.lost
+
     def plan(self, matches: Sequence[int], rooms: Sequence[int]) -> Plan:
         """The round of the highest worth."""
         plain = (1.0 - self.rate * self.costs.plain_s, Plan(Source.PLAIN))
@@ -64,8 +70,6 @@ class CalibratedController:
         lucky = self._best(Source.SPARSE, [[BEST_LUCK] * K_MAX] * len(rooms), rooms)
         self.may_draft = lucky[0] > plain[0]
         _, chosen = max(plain, lookup, sparse, key=lambda option: option[0])
-        if chosen.source is not Source.PLAIN and self.lost > ALLOWED_LOSS * self.spent + self.costs.plain_s:
-            chosen = Plan(Source.PLAIN)
         risk = self.costs.total_s(1, 1) - self.costs.plain_s
         if chosen.source is Source.PLAIN and self.may_draft and risk < PROBING * self.spent - self.lost:
             chosen = Plan(Source.SPARSE, 1)
@@ -73,7 +77,10 @@ class CalibratedController:
         return chosen
 
     def _best(self, source: Source, chances: Sequence[Sequence[float]], rooms: Sequence[int]) -> tuple[float, Plan]:
-        """The length of the highest worth, given each row's chances of acceptance, token by token."""
+        """The length of the highest worth, given each row's chances of acceptance, token by token.
+
+        None that could lose more than is left to lose.
+        """
         rate, rows, sparse = self.rate, len(rooms), source is Source.SPARSE
         standing, tokens = [1.0] * rows, float(rows)
         best = (float("-inf"), Plan(Source.PLAIN))
@@ -81,7 +88,10 @@ class CalibratedController:
             for row, chance in enumerate(chances):
                 standing[row] *= chance[k - 1] if k <= min(len(chance), rooms[row]) else 0.0
             tokens += sum(standing)
-            worth = tokens / rows - rate * self.costs.total_s(k, k if sparse else 0)
+            seconds = self.costs.total_s(k, k if sparse else 0)
+            if seconds > self.affordable_s:
+                break
+            worth = tokens / rows - rate * seconds
             if worth > best[0]:
                 best = (worth, Plan(source, k))
         return best
@@ -107,7 +117,11 @@ class CalibratedController:
             gain += standing
         shortest = min(map(len, drafted))
         longest = K_MAX if self.costs.draft_is_known else 1  # one step shows what they cost
-        more = shortest < longest and gain / len(drafted) > self.rate * (self.costs.draft_s + self.costs.row_s)
+        more = (
+            shortest < longest
+            and gain / len(drafted) > self.rate * (self.costs.draft_s + self.costs.row_s)
+            and self.costs.total_s(shortest + 1, shortest + 1) <= self.affordable_s
+        )
         self.k_star = shortest + more
         return more
 
