@@ -1,4 +1,4 @@
-"""What this machine has free. torch is imported inside functions only."""
+"""What this machine offers: free memory, a folder for caches. torch is imported inside functions only."""
 
 from __future__ import annotations
 
@@ -22,3 +22,13 @@ def available_memory(device: str) -> int | None:
             return None
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return int(stated[1]) * 1024 if stated else None
+
+
+def cache_root() -> Path:
+    """The cache folder: `SPSL_CACHE_DIR`, else the platform's place for an application's cache."""
+    configured = os.environ.get("SPSL_CACHE_DIR")
+    if configured:
+        return Path(configured).expanduser().absolute()
+    import platformdirs  # noqa: PLC0415 - this module stays light
+
+    return platformdirs.user_cache_path("spsl")

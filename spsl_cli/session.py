@@ -51,6 +51,13 @@ def sampling_config(settings: Settings) -> SamplingConfig:
         raise UsageError(str(error)) from error
 
 
+def cpu_kernels() -> str:
+    """Which kernels attend on the CPU: "compiled by ...", or why torch's own do."""
+    from spsl_cli.decoding.native.library import native_library  # noqa: PLC0415
+
+    return native_library().reason
+
+
 def decode_config(settings: Settings) -> DecodeConfig:
     """The decoder's part of the settings. Raises UsageError."""
     try:

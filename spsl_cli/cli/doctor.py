@@ -12,7 +12,7 @@ from spsl_cli.config import NAMES, Settings, config_file
 from spsl_cli.errors import ModelUnavailableError, UsageError
 from spsl_cli.machine import available_memory
 from spsl_cli.render import Streams, render_table, write_json
-from spsl_cli.session import decode_config
+from spsl_cli.session import cpu_kernels, decode_config
 
 PACKAGES = ("spsl", "torch", "transformers", "accelerate", "safetensors", "pypdf", "rich", "typer")
 PLAN_LENGTHS = (2_048, 8_192, 32_768, 131_072)
@@ -47,6 +47,7 @@ def doctor(
         "device": device,
         "dtype": dtype,
         "available_memory": memory,
+        "cpu_kernels": cpu_kernels(),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "settings": {name: {"value": getattr(settings, name), "origin": settings.origin[name]} for name in NAMES},
         "config_file": str(config_file()),
@@ -86,6 +87,7 @@ def _show(streams: Streams, report: dict[str, Any]) -> None:
     free = report["available_memory"]
     machine = {
         "device": f"{report['device']}, {report['dtype']}",
+        "CPU kernels": report["cpu_kernels"],
         "free memory": "-" if free is None else f"{free / MIB:,.0f} MiB",
         "model": report["model"].get("error") or f"{report['model']['id']} ({report['model']['reason']})",
         **report["versions"],

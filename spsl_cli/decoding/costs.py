@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
+from typing import NamedTuple
 
 import torch
 
@@ -18,9 +19,17 @@ RECENT = 15
 PRESUMED_WEIGHT = 0.5
 """Of each presumed verify among the measured ones, in the fit over draft lengths."""
 
-PRESUMED_ROWS = {"cpu": (0.07, 0.22), "cuda": (0.01, 0.01)}
-"""What one more row is presumed to cost a verify, by kind of device (the CPU's for others): shares of the time that the
-weights take to be read, and the keys and values. On a CPU a row over many keys is arithmetic (docs/log.md)."""
+
+class Shares(NamedTuple):
+    """What a row of a verify and the mass cost, in the time that weights, or keys and values, take to be read."""
+
+    row_of_weights: float
+    row_of_kv: float
+    mass_of_kv: float
+
+
+SHARES = {"cpu": Shares(0.07, 0.22, 1.4), "cuda": Shares(0.01, 0.01, 0.5)}
+"""What is presumed by kind of device, the CPU's for others. There a row over many keys is arithmetic (docs/log.md)."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +44,15 @@ class PresumedCosts:
     def by_bytes(cls, weights: int, kv: int, share: float, device: str) -> PresumedCosts:
         """For steps that take as long as memory takes to read them.
 
-        weights, kv: bytes that a plain step reads. share: of the kv that a draft step reads. A refresh reads the keys
-        once, for the mass, and what it gathers twice. device: its kind.
+        weights, kv: bytes that a plain step reads. share: of the kv that a draft step reads, and a gather reads and
+        writes. device: its kind, see `SHARES`.
         """
         everything = max(weights + kv, 1)
-        row_of_weights, row_of_kv = PRESUMED_ROWS.get(device, PRESUMED_ROWS["cpu"])
+        shares = SHARES.get(device, SHARES["cpu"])
         return cls(
             draft=(weights + share * kv) / everything,
-            refresh=(0.5 + 2 * share) * kv / everything,
-            row=(row_of_weights * weights + row_of_kv * kv) / everything,
+            refresh=(shares.mass_of_kv + 2 * share) * kv / everything,
+            row=(shares.row_of_weights * weights + shares.row_of_kv * kv) / everything,
         )
 
 

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from spsl_cli.errors import ModelUnavailableError
+from spsl_cli.machine import cache_root
 
 MANIFEST = "spsl-manifest.json"
 # Part of every manifest: a change in what conversion writes gets a new number, and older folders are made anew.
@@ -36,16 +37,6 @@ class Manifest:
     source_bytes: int
     schema: str = SCHEMA
     files: dict[str, int] = field(default_factory=dict)
-
-
-def cache_root() -> Path:
-    """The cache folder: `SPSL_CACHE_DIR`, else the platform's place for an application's cache."""
-    configured = os.environ.get("SPSL_CACHE_DIR")
-    if configured:
-        return Path(configured).expanduser().absolute()
-    import platformdirs  # noqa: PLC0415 - this module stays light
-
-    return platformdirs.user_cache_path("spsl")
 
 
 def models_folder() -> Path:

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import platformdirs
+from spsl_cli.machine import cache_root
 
 SOURCE = Path(__file__).with_name("attention.c")
 FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fopenmp", "-shared", "-fPIC")
@@ -58,7 +58,7 @@ def _compiled(compiler: str) -> Path:
     ).stdout
     parts = [SOURCE.read_bytes(), " ".join(FLAGS).encode(), version.encode(), _processor().encode()]
     name = hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
-    folder = platformdirs.user_cache_path("spsl") / "native"
+    folder = cache_root() / "native"
     path = folder / f"attention-{name}.so"
     if path.exists():
         return path
