@@ -73,6 +73,8 @@ class DecodeConfig:
     index: which positions a draft reads: "sparsespec-l" or another published design, see `spsl_cli.decoding.policies`.
     importance: "window" sums the mass of exactly the last W queries; "decayed" forgets 1/W of the sum with every query
     (of the indexes that count committed queries; the others sum theirs anew).
+    refresh_every: sparse drafts from one refresh of the view to the next; between, what is committed joins the view.
+    counted: how many of the queries committed since the last refresh count, the last ones; None: all (and at first).
     speculation: False is plain autoregressive decoding on the same buffers.
     strict: every forward behind the prompt has the same shape, `STRICT_ROWS` rows, so that rounding does not depend on
     what was drafted, nor on other rows of a batch; slower. Meant for 16-bit types.
@@ -90,6 +92,8 @@ class DecodeConfig:
     lookup: bool | None = None
     index: Index = "sparsespec-l"
     importance: Literal["window", "decayed"] = "decayed"
+    refresh_every: int = 1
+    counted: int | None = None
     speculation: bool = True
     strict: bool = False
     prefill_chunk: int | None = None
@@ -104,9 +108,9 @@ class DecodeConfig:
                 raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
         if self.controller == "fixed" and self.k == "auto":
             raise ValueError("controller 'fixed' needs a draft length: give k")
-        for name, least in (("window", 1), ("sink", 0), ("recent", 0), ("prefill_chunk", 1)):
+        for name, least in _LEAST.items():
             value = getattr(self, name)
-            if not (is_whole(value) and value >= least) and (name, value) != ("prefill_chunk", None):
+            if not (is_whole(value) and value >= least) and (value is not None or name not in _MAY_BE_NONE):
                 raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
 
     def _check_budget(self) -> None:
@@ -132,6 +136,8 @@ def is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+_LEAST = {"window": 1, "refresh_every": 1, "counted": 1, "sink": 0, "recent": 0, "prefill_chunk": 1}
+_MAY_BE_NONE = ("counted", "prefill_chunk")
 _CHOICES: dict[str, tuple[object, ...]] = {
     "controller": get_args(Controller),
     "lookup": (None, True, False),

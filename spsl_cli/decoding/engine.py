@@ -21,7 +21,7 @@ from spsl_cli.decoding.counters import RoundTimes
 from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.policies import Counted, make_policy
 from spsl_cli.decoding.proposers import Drafts, SparseSelfDraft, filled_up, look_up
-from spsl_cli.decoding.refresh import count_mass, refresh_view
+from spsl_cli.decoding.refresh import can_be_extended, count_mass, extend_view, refresh_view
 from spsl_cli.decoding.row import Row
 from spsl_cli.events import Draft, Event, TokenKind, Tokens, Verify
 
@@ -37,6 +37,7 @@ class SpeculativeLoop(DecodingLoop):
         # Measured costs differ from run to run, and with them draft lengths and so the throws of the dice: where tokens
         # are drawn, the controller is left to what it presumes, and a seed gives the same tokens.
         self.policy = make_policy(self.config)
+        self._refreshed, self._drafts_since = False, self.config.refresh_every
         self.costs = StepCosts(self._presumed_costs())
         self._timed = all(row.greedy for row in self.rows)
         self.believed = self.costs if self._timed else StepCosts(self.costs.presumed, settled=True)
@@ -97,15 +98,30 @@ class SpeculativeLoop(DecodingLoop):
             drafts = look_up(rows, plan.length)
             times.draft = self._now() - start
             return drafts
-        for row in rows:
-            count_mass(self.cache, row.sequence, self.policy)
+        due = self._refresh_is_due(rows)
+        for row in rows if due else ():
+            count_mass(self.cache, row.sequence, self.policy, self.config.counted if self._refreshed else None)
+        self._refreshed = True
         counted = self._now()
         for row in rows:
-            refresh_view(self.cache, row.sequence, self.policy)
+            if due:
+                refresh_view(self.cache, row.sequence, self.policy)
+            else:
+                extend_view(self.cache, row.sequence)
         refreshed = self._now()
         drafts, times.draft_steps = self.proposer.propose(rows, self.controller)
         times.mass, times.refresh, times.draft = counted - start, refreshed - counted, self._now() - refreshed
         return drafts
+
+    def _refresh_is_due(self, rows: Sequence[Row]) -> bool:
+        """After `refresh_every` drafts, and where a view has no room for what was committed since."""
+        self._drafts_since += 1
+        due = self._drafts_since >= self.config.refresh_every or not all(
+            can_be_extended(self.cache, row.sequence) for row in rows
+        )
+        if due:
+            self._drafts_since = 0
+        return due
 
     def _account(
         self, rows: Sequence[Row], plan: Plan, drafts: Drafts, results: Sequence[tuple[int, int]], times: RoundTimes

@@ -65,6 +65,10 @@ class PendingQueries:
         rows = self.query.shape[1] - max(0, self.end - end)
         return PendingQueries(self.query[:, :rows], self.lse[:, :, :rows], min(self.end, end))
 
+    def last(self, count: int) -> PendingQueries:
+        """The last `count` of them."""
+        return PendingQueries(self.query[:, -count:], self.lse[:, :, -count:], self.end)
+
     def followed_by(self, later: PendingQueries, window: int) -> PendingQueries:
         """The last `window` of these and those behind them; only the later where queries between were not kept."""
         if self.end != later.end - later.query.shape[1]:  # the mass takes queries to stand one behind the other

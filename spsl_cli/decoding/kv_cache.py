@@ -22,6 +22,9 @@ from spsl_cli.decoding.forward_state import ForwardState, Mode, PendingQueries
 from spsl_cli.decoding.importance import Importance, make_importance
 from spsl_cli.errors import UnsupportedModelError
 
+JOINING = 64
+"""Slots of a view for positions that join it between two refreshes."""
+
 
 @dataclass(frozen=True)
 class LayerSizes:
@@ -189,6 +192,13 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
             target = sparse[sequence, :count].view(count * heads, -1)
             torch.index_select(dense[sequence].view(kv_heads * capacity, -1), 0, flat, out=target)
 
+    def append(self, sequence: int, slot: int, positions: slice) -> None:
+        """Copy the dense rows at these positions into the sparse view, from this slot on."""
+        for dense, sparse in zip(self.dense, self.sparse, strict=True):
+            rows = dense[sequence, :, positions].transpose(0, 1)
+            count, heads, size = rows.shape
+            sparse[sequence, slot : slot + count].view(count, heads, -1, size)[:] = rows[:, :, None]
+
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Key length and offset for a mask; only asked for by models that build one, which the probe refuses."""
         return self.get_seq_length() + query_length, 0
@@ -208,6 +218,8 @@ class DecoderCache:
 
     `coverage`: the share of the attention mass that the positions in the view hold, as of the last refresh.
 
+    `viewed`: up to which position the view knows what was committed. `joined`: how many have joined since the refresh.
+
     `ends`: rows at such a position or behind it may be run in a batch, beside rows that still want them, or to keep a
     forward's shape; they are never committed.
     """
@@ -218,6 +230,8 @@ class DecoderCache:
     ends: list[int]
     sparse_sizes: list[int] = field(default_factory=list)
     coverage: list[float] = field(default_factory=list)
+    viewed: list[int] = field(default_factory=list)
+    joined: list[int] = field(default_factory=list)
 
     @classmethod
     def allocate(
@@ -228,7 +242,8 @@ class DecoderCache:
         layers = [LayerCache(state, sizes, window) for window in windows]
         empty = [0] * sizes.sequences
         full = [sizes.capacity] * sizes.sequences
-        return cls(layers, state, empty, list(ends or full), empty.copy(), [1.0] * sizes.sequences)
+        covered = [1.0] * sizes.sequences
+        return cls(layers, state, empty, list(ends or full), empty[:], covered, empty[:], empty[:])
 
     def as_hugging_face(self) -> Cache:
         """The same layers as the object that model forwards take."""

@@ -6,13 +6,13 @@ import torch
 
 from spsl_cli.decoding.attention import attention_mass
 from spsl_cli.decoding.forward_state import PendingQueries
-from spsl_cli.decoding.kv_cache import DecoderCache, LayerCache
+from spsl_cli.decoding.kv_cache import JOINING, DecoderCache, LayerCache
 from spsl_cli.decoding.native import kernels
 from spsl_cli.decoding.policies import Counted, IndexPolicy
 
 
-def count_mass(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> None:
-    """Add the mass of the queries that wait to the importance of every layer (Eq. 3)."""
+def count_mass(cache: DecoderCache, sequence: int, policy: IndexPolicy, counted: int | None = None) -> None:
+    """Add the mass of the queries that wait, the last `counted` of them, to the importance of every layer (Eq. 3)."""
     if policy.counts is Counted.NOTHING:
         return
     length = cache.lengths[sequence]
@@ -20,6 +20,8 @@ def count_mass(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> None:
         waiting = layer.pending.pop(sequence, None)
         if waiting is None:
             continue
+        if counted is not None and policy.counts is Counted.COMMITTED:
+            waiting = waiting.last(counted)
         mass = _mass(layer, waiting, layer.dense.keys[sequence, :, : waiting.end], policy.per_query_head)
         if policy.counts is Counted.LAST_VERIFY:
             layer.importance.clear(sequence)
@@ -39,7 +41,23 @@ def refresh_view(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> Non
         if policy.counts is not Counted.NOTHING:
             covered.append(scores.gather(1, positions).sum() / scores.sum().clamp_min(1e-30))
     cache.sparse_sizes[sequence] = policy.budget(length).total
+    cache.viewed[sequence], cache.joined[sequence] = length, 0
     cache.coverage[sequence] = float(torch.stack(covered).mean()) if covered else 1.0
+
+
+def extend_view(cache: DecoderCache, sequence: int) -> None:
+    """Let what was committed since the last refresh join the view, as it is."""
+    start, end, slot = cache.viewed[sequence], cache.lengths[sequence], cache.sparse_sizes[sequence]
+    for layer in cache.drafting_layers:
+        layer.append(sequence, slot, slice(start, end))
+    cache.sparse_sizes[sequence] += end - start
+    cache.joined[sequence] += end - start
+    cache.viewed[sequence] = end
+
+
+def can_be_extended(cache: DecoderCache, sequence: int) -> bool:
+    """Whether there is room in the view for what was committed since."""
+    return cache.joined[sequence] + cache.lengths[sequence] - cache.viewed[sequence] <= JOINING
 
 
 def _mass(layer: LayerCache, queries: PendingQueries, keys: torch.Tensor, per_query_head: bool) -> torch.Tensor:

@@ -18,7 +18,7 @@ from spsl_cli.decoding.costs import clock
 from spsl_cli.decoding.counters import Counters, joined
 from spsl_cli.decoding.engine import SpeculativeLoop
 from spsl_cli.decoding.forward_state import PendingQueries
-from spsl_cli.decoding.kv_cache import DraftSizes, LayerSizes
+from spsl_cli.decoding.kv_cache import JOINING, DraftSizes, LayerSizes
 from spsl_cli.decoding.lookup import PromptLookup
 from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.output import Output
@@ -158,6 +158,7 @@ class DecodingRun:
     def _prepare_drafting(self, config: DecodeConfig) -> None:
         policy = make_policy(config)
         slots = Budget.resolve(config, self.capacity).total + 2 * K_MAX  # a row's guesses may fill up those of another
+        slots += JOINING if config.refresh_every > 1 else 0
         decayed = config.importance == "decayed" and policy.counts is Counted.COMMITTED  # the others count once
         sizes = DraftSizes(slots, policy.per_query_head, policy.window, decayed)
         for layer in self.cache.drafting_layers:
