@@ -50,7 +50,7 @@ class SparseSpecDecoder:
     config: how to draft; see `DecodeConfig`.
     pack: whether the weights of linear layers are laid out anew for products with a few rows, which a verify is (CPU,
     float32; two to three times as fast). "copy" does it beside the model's own weights, "replace" in their place (the
-    model then runs through this decoder only), "auto" copies where that takes at most a quarter of the free memory,
+    model then runs through this decoder only), "auto" copies from 32 MB to a quarter of the free memory,
     "off" does not. Weights changed in place afterwards are packed again, but not those changed through `.data`.
 
     Raises ValueError for a model in training mode, and UnsupportedModelError if the model's attention cannot be run

@@ -193,10 +193,13 @@ def test_weights_that_change_are_packed_again():
 
 
 @pytest.mark.parametrize(("free", "packed"), [(None, False), (10**5, False), (10**9, True)])
-def test_auto_packs_where_memory_is_plenty(monkeypatch, free, packed):
+@pytest.mark.parametrize("large", [False, True])
+def test_auto_packs_large_weights_where_memory_is_plenty(monkeypatch, free, packed, large):
+    if large:
+        monkeypatch.setattr(stand_ins, "LEAST", 0)
     monkeypatch.setattr(stand_ins, "available_memory", lambda _device: free)
     decoder = SparseSpecDecoder(tiny_model())
-    assert (len(decoder.target.stand_ins._forwards) == 4) is packed
+    assert (len(decoder.target.stand_ins._forwards) == 4) is (packed and large)
 
 
 def test_pack_is_one_of_four():

@@ -17,6 +17,10 @@ Packing = Literal["auto", "copy", "replace", "off"]
 SPARE = 4
 """`auto` packs where the copy takes at most this part of the memory that is free: a quarter."""
 
+LEAST = 32 * 2**20
+"""Bytes of weights from which on `auto` packs: smaller ones stay in the processor's caches, and every new shape costs
+oneDNN some milliseconds of compilation."""
+
 
 class StandIns:
     """What stands in for modules of one model: layers merged where they are of a known kind, weights packed if wanted.
@@ -42,7 +46,7 @@ class StandIns:
         if packing == "auto":
             size = sum(linear.weight.nbytes for linear in self._linears)
             free = available_memory("cpu")
-            packing = "copy" if free is not None and size * SPARE <= free else "off"
+            packing = "copy" if free is not None and LEAST <= size <= free // SPARE else "off"
         if packing != "off" and self._linears:
             self._pack(release=packing == "replace")
 
