@@ -138,7 +138,7 @@ def test_a_temperature_off_by_a_tenth_is_noticed():
 )
 def test_a_decoder_that_is_wrong_is_noticed(name, mutant, monkeypatch):
     monkeypatch.setattr(f"spsl_cli.decoding.sampling.{name}", mutant)
-    outputs, _ = draw(DecodeConfig(k=2, budget=2), SamplingConfig(1.0), ROWS, 12)
+    outputs, _ = draw(DecodeConfig(k=2, budget=2), SamplingConfig(1.0), 2 * ROWS, 12)
     assert uniform(transforms(outputs, SamplingConfig(1.0))) < PASS / 10
 
 

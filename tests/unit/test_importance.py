@@ -75,7 +75,9 @@ def test_window_does_not_drift():
 def test_a_run_counts_the_last_committed_queries_and_no_rejected_one(k):
     """S of every layer equals the attention, by the model's own eager forward, of the last 16 committed positions."""
     model, prompt = tiny_model(), random_prompt(90)
-    run = SparseSpecDecoder(model, DecodeConfig(k=k, budget=0.1)).prepare(prompt, max_new_tokens=24)
+    run = SparseSpecDecoder(model, DecodeConfig(k=k, budget=0.1, importance="window")).prepare(
+        prompt, max_new_tokens=24
+    )
     list(run.prefill())
     checks = 0
     for _ in run.decode():
@@ -142,7 +144,7 @@ def test_soft_caps_and_sinks_are_in_the_mass(family):
                 parameter.mul_(8.0)
             elif name.endswith("sinks"):
                 parameter.fill_(3.0)
-    run = SparseSpecDecoder(model, DecodeConfig(k=2)).prepare(random_prompt(60), max_new_tokens=8)
+    run = SparseSpecDecoder(model, DecodeConfig(k=2, importance="window")).prepare(random_prompt(60), max_new_tokens=8)
     list(run.prefill())
     for _ in run.decode():
         pass

@@ -10,6 +10,7 @@ from spsl_cli.decoding import target as target_module
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.forward_state import ForwardState
 from spsl_cli.decoding.kv_cache import LayerCache
+from spsl_cli.decoding.native import kernels
 from spsl_cli.decoding.probe import LONGEST_WINDOW, LOOSE_TOLERANCE, PREFILL, VERIFY, Probe, _difference
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.errors import UnsupportedModelError
@@ -115,6 +116,7 @@ def test_a_window_told_wrong_is_refused(told, monkeypatch):
 @pytest.mark.parametrize("wrong", [PREFILL, VERIFY])
 def test_prefill_chunk_and_verify_look_past_the_window(wrong, monkeypatch):
     """Either of them with a mask that forgets the window is noticed."""
+    monkeypatch.setattr(kernels, "suits", lambda *_, **__: False)  # the native ones know the window themselves
     mask = ForwardState.mask
 
     def without_window(state, rows, keys, window, *others):
@@ -127,6 +129,7 @@ def test_prefill_chunk_and_verify_look_past_the_window(wrong, monkeypatch):
 
 def test_the_plain_step_looks_past_the_window(monkeypatch):
     """It has no mask: what it is given, it sees."""
+    monkeypatch.setattr(kernels, "suits", lambda *_, **__: False)  # the native ones know the window themselves
     visible = LayerCache.visible
 
     def one_more(layer, i, rows):
