@@ -36,7 +36,7 @@ from tests.statistical import table
 from tests.statistical.chi_square import chi_square
 
 NEW = 32
-OURS = {"custom_generate": hf_generate, "decode_config": DecodeConfig(k=4, budget=0.1)}
+OURS = {"custom_generate": hf_generate, "decode_config": DecodeConfig(k=4, budget=0.1, importance="window")}
 LENGTHS = (40, 75, 9, 110)
 
 
