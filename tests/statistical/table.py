@@ -60,7 +60,7 @@ class TableTarget:
 
 def run_loop(target, sampling, dice, k, new_tokens, lookup=False):
     """One decoding of the real loop behind `PROMPT`; the new tokens. k may be the name of a controller."""
-    cache = DecoderCache([], ForwardState(), [len(PROMPT)], [len(PROMPT) + new_tokens], [0], [1.0])
+    cache = DecoderCache([], ForwardState(), [len(PROMPT)], [len(PROMPT) + new_tokens], [0], [1.0], [0], [0])
     chooser, config = make_chooser(sampling, dice), draft_config(k, lookup=lookup)
     row = Row(0, chooser, Output(new_tokens), Counters(config, new_tokens=1), False, PromptLookup() if lookup else None)
     chooser.note(PROMPT)
