@@ -8,6 +8,7 @@ from spsl_cli.decoding.attention import attend_chunk, attend_few, attend_windowe
 from spsl_cli.decoding.forward_state import PendingQueries
 from spsl_cli.decoding.kv_cache import LayerCache
 from spsl_cli.decoding.native import kernels
+from spsl_cli.errors import UnsupportedModelError
 
 FEW_ROWS = 32
 """Up to this many query rows a forward is one packed product with a mask; longer ones are prefill chunks."""
@@ -39,6 +40,12 @@ def attend(
             layer.kept[sequence] = PendingQueries(queries, lse[:, :, kept].clone(), end)
         outputs.append(output)
     return torch.stack(outputs) if len(outputs) > 1 else outputs[0][None].contiguous()
+
+
+def check_window(layer: LayerCache, told: int | None, name: str) -> None:
+    """UnsupportedModelError where an attention module tells another window than the configuration."""
+    if told not in (None, layer.attention_window):
+        raise UnsupportedModelError(f"{name} has a sliding window its configuration does not tell")
 
 
 def attend_row(query: torch.Tensor, layer: LayerCache, i: int) -> tuple[torch.Tensor, torch.Tensor]:

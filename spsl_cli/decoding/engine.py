@@ -37,7 +37,7 @@ class SpeculativeLoop(DecodingLoop):
         # Measured costs differ from run to run, and with them draft lengths and so the throws of the dice: where tokens
         # are drawn, the controller is left to what it presumes, and a seed gives the same tokens.
         self.policy = make_policy(self.config)
-        self._refreshed, self._drafts_since = False, self.config.refresh_every
+        self._view_drafts = 0  # how many drafts the views have served, 0 if there are none
         self.costs = StepCosts(self._presumed_costs())
         self._timed = all(row.greedy for row in self.rows)
         self.believed = self.costs if self._timed else StepCosts(self.costs.presumed, settled=True)
@@ -99,15 +99,16 @@ class SpeculativeLoop(DecodingLoop):
             times.draft = self._now() - start
             return drafts
         due = self._refresh_is_due(rows)
+        counts = self.config.counted if self._view_drafts else None
         for row in rows if due else ():
-            count_mass(self.cache, row.sequence, self.policy, self.config.counted if self._refreshed else None)
-        self._refreshed = True
+            count_mass(self.cache, row.sequence, self.policy, counts)
         counted = self._now()
         for row in rows:
             if due:
                 refresh_view(self.cache, row.sequence, self.policy)
             else:
                 extend_view(self.cache, row.sequence)
+        self._view_drafts = 1 if due else self._view_drafts + 1
         refreshed = self._now()
         drafts, times.draft_steps = self.proposer.propose(rows, self.controller)
         times.mass, times.refresh, times.draft = counted - start, refreshed - counted, self._now() - refreshed
@@ -115,13 +116,9 @@ class SpeculativeLoop(DecodingLoop):
 
     def _refresh_is_due(self, rows: Sequence[Row]) -> bool:
         """After `refresh_every` drafts, and where a view has no room for what was committed since."""
-        self._drafts_since += 1
-        due = self._drafts_since >= self.config.refresh_every or not all(
-            can_be_extended(self.cache, row.sequence) for row in rows
-        )
-        if due:
-            self._drafts_since = 0
-        return due
+        if not 0 < self._view_drafts < self.config.refresh_every:
+            return True
+        return not all(can_be_extended(self.cache, row.sequence) for row in rows)
 
     def _account(
         self, rows: Sequence[Row], plan: Plan, drafts: Drafts, results: Sequence[tuple[int, int]], times: RoundTimes

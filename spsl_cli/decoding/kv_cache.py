@@ -145,11 +145,8 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
             self.lazy_initialization(key_states, value_states)
         state, rows = self.state, key_states.shape[2]
         if self.reads_view:
-            for store, new in zip(self.sparse, (key_states, value_states), strict=True):
-                heads, size = new.shape[1], new.shape[3]
-                for i, (sequence, slot) in enumerate(zip(state.sequences, state.slots, strict=True)):
-                    written = store[sequence, slot : slot + rows].view(rows, heads, -1, size)
-                    written[:] = new[i].transpose(0, 1)[:, :, None]  # for all view heads of a KV head
+            for i, (sequence, slot) in enumerate(zip(state.sequences, state.slots, strict=True)):
+                self._write_view(sequence, slot, Rows(key_states[i], value_states[i]))
         else:
             for store, new in zip(self.dense, (key_states, value_states), strict=True):
                 for i, (sequence, start) in enumerate(zip(state.sequences, state.starts, strict=True)):
@@ -194,10 +191,14 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
 
     def append(self, sequence: int, slot: int, positions: slice) -> None:
         """Copy the dense rows at these positions into the sparse view, from this slot on."""
-        for dense, sparse in zip(self.dense, self.sparse, strict=True):
-            rows = dense[sequence, :, positions].transpose(0, 1)
-            count, heads, size = rows.shape
-            sparse[sequence, slot : slot + count].view(count, heads, -1, size)[:] = rows[:, :, None]
+        self._write_view(sequence, slot, Rows(*(store[sequence, :, positions] for store in self.dense)))
+
+    def _write_view(self, sequence: int, slot: int, rows: Rows) -> None:
+        """Rows [Hkv, n, D] from this slot on, for all view heads of a KV head."""
+        for store, new in zip(self.sparse, rows, strict=True):
+            heads, count, size = new.shape
+            written = store[sequence, slot : slot + count].view(count, heads, -1, size)
+            written[:] = new.transpose(0, 1)[:, :, None]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Key length and offset for a mask; only asked for by models that build one, which the probe refuses."""

@@ -15,7 +15,7 @@ import torch
 from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import get_layer_types_and_kwargs
 
-from spsl_cli.decoding.attend import attend
+from spsl_cli.decoding.attend import attend, check_window
 from spsl_cli.decoding.config import STRICT_BLOCK, STRICT_ROWS
 from spsl_cli.decoding.forward_state import ForwardState, Mode
 from spsl_cli.decoding.kv_cache import DecoderCache, LayerCache, LayerSizes
@@ -42,8 +42,7 @@ def spsl_attention(
     """What attention modules call: query [R, Hq, q, D] against the rows that `spsl_layer` holds -> [R, q, Hq, D]."""
     if spsl_layer is None or attention_mask is not None:
         raise UnsupportedModelError(f"{type(module).__name__} attends outside the cache or with a mask of its own")
-    if options.get("sliding_window") not in (None, spsl_layer.attention_window):
-        raise UnsupportedModelError(f"{type(module).__name__} has a sliding window its configuration does not tell")
+    check_window(spsl_layer, options.get("sliding_window"), type(module).__name__)
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
     return attend(spsl_layer, query, scaling, softcap=softcap, sinks=s_aux), None
 

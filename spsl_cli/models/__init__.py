@@ -5,7 +5,6 @@ Importing this package imports neither torch nor transformers. It knows nothing 
 
 from __future__ import annotations
 
-from spsl_cli.machine import cache_root
 from spsl_cli.models.cache import models_folder
 from spsl_cli.models.devices import pick_device, pick_dtype
 from spsl_cli.models.embedded import EMBEDDED_ID, embedded_model_path
@@ -25,7 +24,6 @@ __all__ = [
     "MemoryPlan",
     "ModelSource",
     "Progress",
-    "cache_root",
     "check_supported",
     "context_length",
     "embedded_model_path",

@@ -42,14 +42,19 @@ def tensors(heads, kv_heads, size, keys, rows, poison=0):
     return query, store[0, :, : keys + poison], store[1, :, : keys + poison]
 
 
+def in_float64(query, keys, values, window=None):
+    """Output and log-sum-exp by torch."""
+    groups, scale = query.shape[0] // keys.shape[0], query.shape[-1] ** -0.5
+    mask = attention.band_mask(query.shape[1], keys.shape[1], window, groups, torch.float64, keys.device)
+    return attention.attend_few(query.double(), keys.double(), values.double(), scale, mask)
+
+
 @pytest.mark.parametrize("window", [None, 1, 7, 300])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_attention_against_float64(shape, window):
-    heads, kv_heads, size, keys, rows = shape
     query, k, v = tensors(*shape)
-    mask = attention.band_mask(rows, keys, window, heads // kv_heads, torch.float64, k.device)
-    want, want_lse = attention.attend_few(query.double(), k.double(), v.double(), size**-0.5, mask)
-    output, lse = kernels.attend_few(query, k, v, size**-0.5, window=window)
+    want, want_lse = in_float64(query, k, v, window)
+    output, lse = kernels.attend_few(query, k, v, query.shape[-1] ** -0.5, window=window)
     assert (output - want).abs().max() < 1e-5 * want.abs().max()
     assert (lse - want_lse).abs().max() < 1e-5 * want_lse.abs().max().clamp_min(1)
 
@@ -57,11 +62,9 @@ def test_attention_against_float64(shape, window):
 @pytest.mark.parametrize("per_query_head", [False, True])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_mass_against_float64(shape, per_query_head):
-    heads, kv_heads, size, keys, rows = shape
     query, k, v = tensors(*shape)
-    mask = attention.band_mask(rows, keys, None, heads // kv_heads, torch.float64, k.device)
-    _, lse = attention.attend_few(query.double(), k.double(), v.double(), size**-0.5, mask)
-    scale = size**-0.5
+    _, lse = in_float64(query, k, v)
+    scale = query.shape[-1] ** -0.5
     want = attention.attention_mass(query.double(), lse, k.double(), scale, per_query_head=per_query_head)
     mass = kernels.attention_mass(query, lse.float(), k, scale, per_query_head=per_query_head)
     assert mass.shape == want.shape

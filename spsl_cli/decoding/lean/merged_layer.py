@@ -14,9 +14,8 @@ import torch
 from torch import nn
 from transformers.cache_utils import Cache
 
-from spsl_cli.decoding.attend import attend
-from spsl_cli.decoding.lean.products import Product, SharedProduct
-from spsl_cli.errors import UnsupportedModelError
+from spsl_cli.decoding.attend import attend, check_window
+from spsl_cli.decoding.lean.products import Product
 
 MERGEABLE = frozenset(
     f"{family}DecoderLayer" for family in ("Llama", "Mistral", "Ministral", "Qwen2", "Qwen3", "SmolLM3")
@@ -42,10 +41,10 @@ class SignedSine:
 class MergedLayer:
     """Stands in for the layer's forward."""
 
-    def __init__(self, layer: nn.Module, sine: SignedSine, product: MakeProduct = SharedProduct) -> None:
+    def __init__(self, layer: nn.Module, sine: SignedSine, product: MakeProduct) -> None:
         attention: Any = layer.self_attn
         query, key, value, out, gate, up, down = linears_of(layer)
-        self._number: int = attention.layer_idx
+        self._name, self._number = type(attention).__name__, attention.layer_idx
         self._size: int = attention.head_dim
         self._scaling: float = attention.scaling
         told = getattr(attention.config, "sliding_window", None)  # Mistral's looks there
@@ -70,8 +69,7 @@ class MergedLayer:
     ) -> torch.Tensor:
         """Hidden states [R, q, C] -> [R, q, C]; keys and values go into `cache`."""
         layer: Any = cache.layers[self._number]
-        if self._window not in (None, layer.attention_window):
-            raise UnsupportedModelError(f"layer {self._number} has a sliding window its configuration does not tell")
+        check_window(layer, self._window, self._name)
         query, key, value = self._heads(rms_norm(self._norms[0], hidden_states), position_embeddings)
         layer.update(key.transpose(1, 2), value.transpose(1, 2), kwargs={})
         attended = attend(layer, query.transpose(1, 2), self._scaling)

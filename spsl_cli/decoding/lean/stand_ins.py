@@ -10,9 +10,10 @@ import torch
 from torch import nn
 
 from spsl_cli.decoding.lean.merged_layer import MergedLayer, SignedSine, can_be_merged, linears_of
-from spsl_cli.decoding.lean.products import PackedProduct, can_be_packed
+from spsl_cli.decoding.lean.products import PackedProduct, SharedProduct, can_be_packed
 from spsl_cli.machine import available_memory
 
+Forward = Callable[..., torch.Tensor]
 Packing = Literal["auto", "copy", "replace", "off"]
 SPARE = 4
 """`auto` packs where the copy takes at most this part of the memory that is free: a quarter."""
@@ -36,10 +37,7 @@ class StandIns:
         embeddings = (module for module in model.modules() if isinstance(module, nn.Embedding))
         self._embedded = {id(embedding.weight) for embedding in embeddings}
         self._packed: list[tuple[int, int]] | None = None  # the state of the weights that were packed
-        sine = SignedSine()
-        self._forwards: list[tuple[nn.Module, Callable[..., torch.Tensor]]] = [
-            (layer, MergedLayer(layer, sine)) for layer in self._layers
-        ]
+        self._forwards = self._assembled([], release=False)
 
     def pack(self, packing: Packing) -> None:
         """Lay weights out for products with a few rows, where they can be."""
@@ -67,14 +65,20 @@ class StandIns:
                 vars(module).pop("forward", None)
 
     def _pack(self, *, release: bool) -> None:
-        """Layer by layer, so that with `release` no more than one layer's weights are held twice."""
-        sine = SignedSine()
-        forwards: list[tuple[nn.Module, Callable[..., torch.Tensor]]] = []
-        alone: dict[nn.Linear, None] = dict.fromkeys(self._linears)
+        self._forwards = self._assembled(self._linears, release=release)
+        self._packed = None if release else self._state()
+
+    def _assembled(self, packed: list[nn.Linear], *, release: bool) -> list[tuple[nn.Module, Forward]]:
+        """Merged layers, and products of `packed` linear layers outside them.
+
+        Layer by layer, so that with `release` no more than one layer's weights are held twice.
+        """
+        sine, alone = SignedSine(), dict.fromkeys(packed)
+        forwards: list[tuple[nn.Module, Forward]] = []
         for layer in self._layers:
             own = linears_of(layer)
             packs = all(linear in alone for linear in own)
-            forwards.append((layer, MergedLayer(layer, sine, PackedProduct) if packs else MergedLayer(layer, sine)))
+            forwards.append((layer, MergedLayer(layer, sine, PackedProduct if packs else SharedProduct)))
             if packs and release:
                 _release(own)
             for linear in own:
@@ -82,8 +86,7 @@ class StandIns:
         forwards += [(linear, PackedProduct([linear])) for linear in alone]
         if release:
             _release([linear for linear in alone if id(linear.weight) not in self._embedded])
-        self._forwards = forwards
-        self._packed = None if release else self._state()
+        return forwards
 
     def _state(self) -> list[tuple[int, int]]:
         weights = (linear.weight for linear in self._linears)

@@ -8,6 +8,7 @@
  */
 
 #include <math.h>
+#include <omp.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,13 +139,41 @@ static float normalise(float *scores, int first, int last, int count, float *lar
 
 static inline int clamp(int x, int low, int high) { return x < low ? low : x > high ? high : x; }
 
-/* Query rows of one KV head side by side, row g * rows + i being head g of the group at position i, times `scale`. */
-static void pack(const float *query, long head_stride, long row_stride, int groups, int rows, int size, float scale,
-                 float *to) {
-    for (int g = 0; g < groups; g++)
+/* A few query rows over all keys of every KV head: what both kernels prepare, and cut into blocks of keys. */
+typedef struct {
+    float *queries; /* [Hkv, packed, size], times the scale; row g * rows + i is head g of the group at position i */
+    float *scratch; /* for every thread [packed, BLOCK] */
+    const float *keys;
+    long key_head, key_row;
+    int packed, size, key_count, blocks;
+} job;
+
+/* Returns 0, or 1 if there is no memory. */
+static int prepare(job *work, const float *query, long query_head, long query_row, const float *keys, long key_head,
+                   long key_row, int kv_heads, int groups, int rows, int key_count, int size, float scale, int threads) {
+    const int packed = groups * rows;
+    *work = (job){.keys = keys, .key_head = key_head, .key_row = key_row, .packed = packed, .size = size,
+                  .key_count = key_count, .blocks = (key_count + BLOCK - 1) / BLOCK};
+    work->queries = malloc(sizeof(float) * kv_heads * packed * size);
+    work->scratch = malloc(sizeof(float) * threads * packed * BLOCK);
+    if (!work->queries || !work->scratch) return 1;
+    float *to = work->queries;
+    for (int head = 0; head < kv_heads * groups; head++)
         for (int i = 0; i < rows; i++)
-            for (int d = 0; d < size; d++)
-                to[((long)g * rows + i) * size + d] = query[g * head_stride + i * row_stride + d] * scale;
+            for (int d = 0; d < size; d++) *to++ = query[head * query_head + i * query_row + d] * scale;
+    return 0;
+}
+
+static void finish(job *work) { free(work->queries), free(work->scratch); }
+
+/* Scores [packed, BLOCK] of the rows of KV head h on the keys from `start` on, `count` of them: item `item` of the job. */
+static float *scores_of(const job *work, int item, int *h, int *start, int *count) {
+    float *scores = work->scratch + (long)omp_get_thread_num() * work->packed * BLOCK;
+    *h = item / work->blocks, *start = item % work->blocks * BLOCK;
+    *count = work->key_count - *start < BLOCK ? work->key_count - *start : BLOCK;
+    score(work->queries + (long)*h * work->packed * work->size, work->packed, work->size,
+          work->keys + *h * work->key_head + *start * work->key_row, work->key_row, *count, scores);
+    return scores;
 }
 
 /* Attention of [Hkv * groups, rows, size] queries, the last `rows` of the first `keys - beyond` keys, each seeing itself
@@ -153,31 +182,21 @@ static void pack(const float *query, long head_stride, long row_stride, int grou
 int spsl_attend(const float *query, long query_head, long query_row, const float *keys, long key_head, long key_row,
                 const float *values, long value_head, long value_row, float *out, float *lse, int kv_heads, int groups,
                 int rows, int key_count, int beyond, int window, int size, float scale, int threads) {
-    const int packed = groups * rows, blocks = (key_count + BLOCK - 1) / BLOCK;
+    job work;
+    int failed = prepare(&work, query, query_head, query_row, keys, key_head, key_row, kv_heads, groups, rows, key_count,
+                         size, scale, threads);
+    const int packed = work.packed, blocks = work.blocks;
     const long part = (long)packed * (size + 2);
-    float *queries = malloc(sizeof(float) * kv_heads * packed * size);
-    float *parts = malloc(sizeof(float) * kv_heads * blocks * part);
-    float *scratch = malloc(sizeof(float) * threads * packed * BLOCK);
-    if (!queries || !parts || !scratch) {
-        free(queries), free(parts), free(scratch);
+    float *parts = failed ? NULL : malloc(sizeof(float) * kv_heads * blocks * part);
+    if (!parts) {
+        finish(&work);
         return 1;
     }
-    for (int h = 0; h < kv_heads; h++)
-        pack(query + h * groups * query_head, query_head, query_row, groups, rows, size, scale,
-             queries + (long)h * packed * size);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int item = 0; item < kv_heads * blocks; item++) {
-#ifdef _OPENMP
-        extern int omp_get_thread_num(void);
-        float *scores = scratch + (long)omp_get_thread_num() * packed * BLOCK;
-#else
-        float *scores = scratch;
-#endif
-        const int h = item / blocks, start = item % blocks * BLOCK;
-        const int count = key_count - start < BLOCK ? key_count - start : BLOCK;
+        int h, start, count;
+        float *scores = scores_of(&work, item, &h, &start, &count);
         float *sum = parts + item * part, *largest = sum + (long)packed * size, *total = largest + packed;
-        score(queries + (long)h * packed * size, packed, size, keys + h * key_head + start * key_row, key_row, count,
-              scores);
         for (int r = 0; r < packed; r++) {
             const int end = key_count - beyond - rows + 1 + r % rows;
             const int first = window && end > window ? end - window : 0;
@@ -205,7 +224,7 @@ int spsl_attend(const float *query, long query_head, long query_row, const float
             for (int d = 0; d < size; d++) to[d] /= total;
             lse[((long)h * groups + r / rows) * rows + r % rows] = most + logf(total);
         }
-    free(queries), free(parts), free(scratch);
+    free(parts), finish(&work);
     return 0;
 }
 
@@ -215,28 +234,16 @@ int spsl_attend(const float *query, long query_head, long query_row, const float
 int spsl_mass(const float *query, long query_head, long query_row, const float *lse, const float *keys, long key_head,
               long key_row, float *mass, int kv_heads, int groups, int rows, int key_count, int size, float scale,
               int per_query_head, int threads) {
-    const int packed = groups * rows, blocks = (key_count + BLOCK - 1) / BLOCK;
-    float *queries = malloc(sizeof(float) * kv_heads * packed * size);
-    float *scratch = malloc(sizeof(float) * threads * packed * BLOCK);
-    if (!queries || !scratch) {
-        free(queries), free(scratch);
+    job work;
+    if (prepare(&work, query, query_head, query_row, keys, key_head, key_row, kv_heads, groups, rows, key_count, size,
+                scale, threads)) {
+        finish(&work);
         return 1;
     }
-    for (int h = 0; h < kv_heads; h++)
-        pack(query + h * groups * query_head, query_head, query_row, groups, rows, size, scale,
-             queries + (long)h * packed * size);
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int item = 0; item < kv_heads * blocks; item++) {
-#ifdef _OPENMP
-        extern int omp_get_thread_num(void);
-        float *scores = scratch + (long)omp_get_thread_num() * packed * BLOCK;
-#else
-        float *scores = scratch;
-#endif
-        const int h = item / blocks, start = item % blocks * BLOCK;
-        const int count = key_count - start < BLOCK ? key_count - start : BLOCK;
-        score(queries + (long)h * packed * size, packed, size, keys + h * key_head + start * key_row, key_row, count,
-              scores);
+    for (int item = 0; item < kv_heads * work.blocks; item++) {
+        int h, start, count;
+        float *scores = scores_of(&work, item, &h, &start, &count);
         for (int i = 0; i < rows; i++)
             for (int g = 0; g < groups; g++) {
                 const int heads = per_query_head ? kv_heads * groups : kv_heads;
@@ -249,6 +256,6 @@ int spsl_mass(const float *query, long query_head, long query_row, const float *
                 for (int j = 0; j < count; j++) to[j] = (adds ? to[j] : 0.0f) + (j < seen ? of[j] : 0.0f);
             }
     }
-    free(queries), free(scratch);
+    finish(&work);
     return 0;
 }
