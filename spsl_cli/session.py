@@ -53,7 +53,7 @@ def sampling_config(settings: Settings) -> SamplingConfig:
 
 def cpu_kernels() -> str:
     """Which kernels attend on the CPU: "compiled by ...", or why torch's own do."""
-    from spsl_cli.decoding.native.library import native_library  # noqa: PLC0415
+    from spsl_cli.native.library import native_library  # noqa: PLC0415
 
     return native_library().reason
 
@@ -140,6 +140,7 @@ class Session:
         self.report(Progress("start engine", 0, None))
         from spsl_cli import models  # noqa: PLC0415 these take seconds
         from spsl_cli.decoding.decoder import SparseSpecDecoder  # noqa: PLC0415
+        from spsl_cli.native.library import native_library  # noqa: PLC0415
 
         stage_begun: dict[str, float] = {}
 
@@ -162,6 +163,8 @@ class Session:
         loaded = models.load(
             source, device=settings.device, dtype=settings.dtype, quantize=settings.quantize, progress=progress
         )
+        if loaded.quantization and loaded.device == "cpu" and not native_library().functions:
+            self.notice(f"quantised weights are slow here, made float32 at each step: {native_library().reason}")
         self._decoder = SparseSpecDecoder(loaded.model, self.config, pack=self._pack)
         self._loaded = loaded
         self._load_s = time.perf_counter() - begun

@@ -33,13 +33,12 @@ def doctor(
     from spsl_cli import models  # noqa: PLC0415 seconds
 
     decode_config(settings)
-    if settings.quantize not in (None, "4bit", "8bit"):
-        raise UsageError(f"--quantize {settings.quantize!r} is not known", hint="use 4bit or 8bit")
+    models.check_quantization(settings.quantize)
     device = models.pick_device(settings.device)
     dtype = models.pick_dtype(settings.dtype, device)
     memory = available_memory(device)
     try:
-        model, plan = _model_and_plan(settings, 4 if dtype == "float32" else 2, memory)
+        model, plan = _model_and_plan(settings, device, 4 if dtype == "float32" else 2, memory)
     except ModelUnavailableError as error:  # the rest is worth knowing all the same
         model, plan = {"error": str(error)}, []
     report: dict[str, Any] = {
@@ -62,7 +61,7 @@ def doctor(
 
 
 def _model_and_plan(
-    settings: Settings, dtype_bytes: int, memory: int | None
+    settings: Settings, device: str, dtype_bytes: int, memory: int | None
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Facts of the model that would be used, and what it takes in memory by context length, in bytes."""
     from spsl_cli import models  # noqa: PLC0415 seconds
@@ -72,7 +71,7 @@ def _model_and_plan(
     )
     config = models.load_config(source.path)
     models.check_supported(config)
-    weights = models.weights_bytes(source.path, dtype_bytes, settings.quantize or source.quantize)
+    weights = models.weights_bytes(source.path, dtype_bytes, settings.quantize or source.quantize, device)
     limit = models.context_length(config)
     plan = []
     for length in (*(length for length in PLAN_LENGTHS if length < limit), limit):

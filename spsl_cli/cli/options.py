@@ -19,7 +19,7 @@ SETTINGS_OPTIONS: dict[str, Any] = {
     "revision": Annotated[str | None, typer.Option("--revision", help="Revision of a Hub model.")],
     "device": Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")],
     "dtype": Annotated[str | None, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")],
-    "quantize": Annotated[str | None, typer.Option("--quantize", help="4bit or 8bit (CUDA only).")],
+    "quantize": Annotated[str | None, typer.Option("--quantize", help="8bit or 4bit weights.")],
     "offline": Annotated[bool | None, typer.Option("--offline", help="Use only what is on this machine.")],
     "max_new_tokens": Annotated[
         int | None,

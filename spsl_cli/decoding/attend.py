@@ -7,8 +7,8 @@ import torch
 from spsl_cli.decoding.attention import attend_chunk, attend_few, attend_windowed_chunk, with_sinks
 from spsl_cli.decoding.forward_state import PendingQueries
 from spsl_cli.decoding.kv_cache import LayerCache
-from spsl_cli.decoding.native import kernels
 from spsl_cli.errors import UnsupportedModelError
+from spsl_cli.native import kernels
 
 FEW_ROWS = 32
 """Up to this many query rows a forward is one packed product with a mask; longer ones are prefill chunks."""

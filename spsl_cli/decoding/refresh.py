@@ -7,8 +7,8 @@ import torch
 from spsl_cli.decoding.attention import attention_mass
 from spsl_cli.decoding.forward_state import PendingQueries
 from spsl_cli.decoding.kv_cache import JOINING, DecoderCache, LayerCache
-from spsl_cli.decoding.native import kernels
 from spsl_cli.decoding.policies import Counted, IndexPolicy
+from spsl_cli.native import kernels
 
 
 def count_mass(cache: DecoderCache, sequence: int, policy: IndexPolicy, counted: int | None = None) -> None:

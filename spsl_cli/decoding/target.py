@@ -21,6 +21,7 @@ from spsl_cli.decoding.forward_state import ForwardState, Mode
 from spsl_cli.decoding.kv_cache import DecoderCache, LayerCache, LayerSizes
 from spsl_cli.decoding.lean.stand_ins import StandIns
 from spsl_cli.errors import UnsupportedModelError
+from spsl_cli.quantized.linear import bytes_of
 
 ATTENTION_NAME = "spsl_dense_and_sparse"
 _SWITCHING = threading.RLock()  # two threads on one model take turns, forward by forward
@@ -162,9 +163,8 @@ class TargetModel:
 def _read_each_step(model: PreTrainedModel) -> int:
     """Bytes of the weights that a step reads: all but input embeddings that are not the output's too."""
     inputs, outputs = model.get_input_embeddings(), model.get_output_embeddings()  # type: ignore[no-untyped-call]
-    tied = outputs is not None and outputs.weight is inputs.weight
-    every = sum(weight.numel() * weight.element_size() for weight in model.parameters())
-    return every if tied else every - sum(weight.numel() * weight.element_size() for weight in inputs.parameters())
+    tied = outputs is not None and getattr(outputs, "weight", None) is inputs.weight
+    return bytes_of(model) - (0 if tied else bytes_of(inputs))
 
 
 def attention_windows(config: PreTrainedConfig) -> tuple[int | None, ...]:

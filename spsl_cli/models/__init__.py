@@ -9,7 +9,7 @@ from spsl_cli.models.cache import models_folder
 from spsl_cli.models.devices import pick_device, pick_dtype
 from spsl_cli.models.embedded import EMBEDDED_ID, embedded_model_path
 from spsl_cli.models.installed import InstalledModel, installed
-from spsl_cli.models.loading import LoadedModel, load, load_config
+from spsl_cli.models.loading import LoadedModel, check_quantization, load, load_config
 from spsl_cli.models.memory import MemoryPlan, context_length, kv_bytes_per_token, memory_plan, weights_bytes
 from spsl_cli.models.progress import Progress
 from spsl_cli.models.resolution import resolve
@@ -24,6 +24,7 @@ __all__ = [
     "MemoryPlan",
     "ModelSource",
     "Progress",
+    "check_quantization",
     "check_supported",
     "context_length",
     "embedded_model_path",

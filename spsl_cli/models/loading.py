@@ -24,6 +24,7 @@ from spsl_cli.models.wording import first_line
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
+QUANTIZATIONS = ("8bit", "4bit")
 _LOCAL_ONLY: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
 
@@ -68,6 +69,12 @@ def load_config(folder: Path) -> PreTrainedConfig:
     return config
 
 
+def check_quantization(quantize: str | None) -> None:
+    """Raise UsageError for one that is not known."""
+    if quantize not in (None, *QUANTIZATIONS):
+        raise UsageError(f"unknown quantisation {quantize!r}", hint=f"use {' or '.join(QUANTIZATIONS)}")
+
+
 def load(
     source: ModelSource,
     *,
@@ -78,14 +85,20 @@ def load(
 ) -> LoadedModel:
     """Load `source` onto `device` (`auto`, `cpu`, `cuda`, `cuda:N`).
 
-    `dtype` is `auto` (float32 on the CPU, 16 bit on CUDA) or a name; `quantize` is None, `4bit` or `8bit` (CUDA only,
-    through bitsandbytes). Raises `UsageError`, `ModelUnavailableError`, `UnsupportedModelError`, `OutOfMemoryError`.
+    `dtype` is `auto` (float32 on the CPU, 16 bit on CUDA) or a name; `quantize` is None, `4bit` or `8bit` (through
+    bitsandbytes on CUDA; on the CPU every linear layer, see `spsl_cli.quantized`).
+
+    Raises `UsageError`, `ModelUnavailableError`, `UnsupportedModelError`, `OutOfMemoryError`.
     """
     report = progress or silent
     device = pick_device(device)
     dtype = pick_dtype(dtype, device)
+    check_quantization(quantize)
     quantize = quantize or (source.quantize if device != "cpu" else None)
-    options = _options(device, dtype, quantize)
+    on_cpu = quantize if device == "cpu" else None
+    if on_cpu and dtype != "float32":
+        raise UsageError(f"--quantize {quantize} on the CPU computes in float32, not {dtype}", hint="leave --dtype out")
+    options = _options(device, dtype, None if on_cpu else quantize)
     check_folder(source.path)
     config = load_config(source.path)
     check_supported(config)
@@ -100,6 +113,8 @@ def load(
             raise _explained(error, source, device) from error
     model.eval()
     model.requires_grad_(requires_grad=False)
+    if on_cpu:
+        _quantize_on_cpu(model, on_cpu)
     return LoadedModel(
         model=model,
         tokenizer=tokenizer,
@@ -127,18 +142,11 @@ def _options(device: str, dtype: str, quantize: str | None) -> dict[str, Any]:
     if device != "cpu":
         options["device_map"] = {"": device}  # straight to the GPU, no second copy in main memory
     if quantize is not None:
-        options["quantization_config"] = _quantization(device, dtype, quantize)
+        options["quantization_config"] = _quantization(dtype, quantize)
     return options
 
 
-def _quantization(device: str, dtype: str, quantize: str) -> Any:
-    if quantize not in ("4bit", "8bit"):
-        raise UsageError(f"unknown quantisation {quantize!r}", hint="use 4bit or 8bit")
-    if device == "cpu":
-        raise UsageError(
-            f"--quantize {quantize} works on CUDA only and this run is on the CPU",
-            hint="leave --quantize out, or give a .gguf file of a smaller model",
-        )
+def _quantization(dtype: str, quantize: str) -> Any:
     if importlib.util.find_spec("bitsandbytes") is None:
         raise ModelUnavailableError(
             f"--quantize {quantize} needs bitsandbytes, which is not installed", hint="pip install 'spsl[gpu]'"
@@ -150,6 +158,18 @@ def _quantization(device: str, dtype: str, quantize: str) -> Any:
     if quantize == "8bit":
         return config(load_in_8bit=True)
     return config(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=getattr(torch, dtype))
+
+
+def _quantize_on_cpu(model: Any, quantize: str) -> None:
+    from spsl_cli.quantized.linear import quantize_linears  # noqa: PLC0415
+
+    left = quantize_linears(model, 8 if quantize == "8bit" else 4)
+    if left:
+        raise UnsupportedModelError(
+            f"--quantize {quantize} on the CPU takes linear layers whose inputs are a multiple of 32, "
+            f"which {left[0]} is not",
+            hint="leave --quantize out",
+        )
 
 
 def _read(folder: Path, options: dict[str, Any]) -> tuple[Any, Any]:

@@ -16,10 +16,16 @@ from spsl_cli.models.folder import weight_files
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
-IMPORTANCE_BYTES = 16 * 2 + 4  # a position and KV head: float16 mass of 16 queries (the window of Eq. 3), their sum
-# Bytes a weight of a quantised matrix takes: the value, and its share of a 4-byte scale per 64 values (4 bit).
-_QUANTISED_BYTES = {"4bit": 0.5 + 4 / 64, "8bit": 1.0}
+IMPORTANCE_BYTES = 4  # a position and KV head: the decayed sum of its attention mass, which is the default
+# Bytes a weight of a quantised matrix takes: the value, and its share of a 4-byte scale per 64 values (bitsandbytes,
+# 4 bit) or per 32 (on the CPU).
+_QUANTISED_BYTES = {
+    "cuda": {"4bit": 0.5 + 4 / 64, "8bit": 1.0},
+    "cpu": {"4bit": 0.5 + 4 / 32, "8bit": 1.0 + 4 / 32},
+}
+_OUTPUT = "lm_head.weight"
 _IN_A_LAYER = re.compile(r"\.\d+\.")  # families differ in the word before the number
+_FLOAT32 = 4
 _LARGEST_HEADER = 100 * 2**20
 
 
@@ -96,16 +102,22 @@ def memory_plan(
     )
 
 
-def weights_bytes(folder: Path, dtype_bytes: int, quantize: str | None = None) -> int:
+def weights_bytes(folder: Path, dtype_bytes: int, quantize: str | None = None, device: str = "cuda") -> int:
     """Bytes the weights in `folder` will take in memory, from the headers of its safetensors files.
 
-    Quantisation shrinks the matrices inside the layers; embeddings and output head keep `dtype_bytes`.
+    Quantisation shrinks the matrices inside the layers, on the CPU the output layer too; all else keeps `dtype_bytes`.
+    On the CPU an output layer tied to the embedding has weights of its own, quantised or packed (float32).
     """
+    shapes = {name: shape for file in weight_files(folder) for name, shape in _shapes(file).items()}
+    kind = device.partition(":")[0]
+    small = _QUANTISED_BYTES[kind][quantize] if quantize else dtype_bytes
     total = 0.0
-    for file in weight_files(folder):
-        for name, shape in _shapes(file).items():
-            shrinks = quantize is not None and len(shape) > 1 and _IN_A_LAYER.search(name)
-            total += math.prod(shape) * (_QUANTISED_BYTES[quantize] if shrinks and quantize else dtype_bytes)
+    for name, shape in shapes.items():
+        shrinks = len(shape) > 1 and (_IN_A_LAYER.search(name) or (kind == "cpu" and name == _OUTPUT))
+        total += math.prod(shape) * (small if shrinks else dtype_bytes)
+    if kind == "cpu" and _OUTPUT not in shapes and (quantize or dtype_bytes == _FLOAT32):
+        tied = [shape for name, shape in shapes.items() if len(shape) > 1 and not _IN_A_LAYER.search(name)]
+        total += max(map(math.prod, tied), default=0) * small
     return round(total)
 
 

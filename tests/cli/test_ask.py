@@ -230,7 +230,7 @@ def test_an_answer_cut_short_by_the_context_is_told(model, tmp_path):
         (("--device", "abacus"), "abacus"),
         (("--dtype", "int3"), "int3"),
         (("--controller", "fixed"), "draft length"),
-        (("--quantize", "4bit"), "CUDA"),
+        (("--quantize", "3bit"), "8bit or 4bit"),
     ],
 )
 def test_wrong_options(model, note, options, words):

@@ -11,8 +11,8 @@ import torch
 from spsl_cli import SparseSpecDecoder
 from spsl_cli.decoding import attention
 from spsl_cli.decoding.config import INDEXES, DecodeConfig
-from spsl_cli.decoding.native import kernels, library
-from spsl_cli.decoding.native.library import native_library
+from spsl_cli.native import kernels, library
+from spsl_cli.native.library import native_library
 from tests.models import draft_config, tiny_model
 
 GCC = shutil.which("gcc")
@@ -192,4 +192,4 @@ def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
 @pytest.mark.skipif(GCC is None, reason="no gcc")
 def test_the_source_gives_no_warnings(tmp_path):
     flags = [*library.FLAGS, "-Wall", "-Wextra", "-Werror"]
-    subprocess.run([GCC, *flags, str(library.SOURCE), "-o", str(tmp_path / "out.so"), "-lm"], check=True)
+    subprocess.run([GCC, *flags, *map(str, library.SOURCES), "-o", str(tmp_path / "out.so"), "-lm"], check=True)

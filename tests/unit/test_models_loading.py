@@ -135,7 +135,9 @@ def test_too_little_memory_has_its_own_exit_code(tiny, monkeypatch, error):
 
 
 def test_quantisation_on_the_cpu_says_what_to_do(tiny):
-    with pytest.raises(UsageError, match=r"CUDA only.*leave --quantize out"):
+    with pytest.raises(UsageError, match=r"computes in float32, not bfloat16.*leave --dtype out"):
+        load(resolve(str(tiny)), device="cpu", dtype="bfloat16", quantize="4bit")
+    with pytest.raises(UnsupportedModelError, match=r"multiple of 32, which .*layers\.0.* is not"):
         load(resolve(str(tiny)), device="cpu", quantize="4bit")
     with pytest.raises(UsageError, match="unknown quantisation"):
         load(resolve(str(tiny)), device="cpu", quantize="3bit")
@@ -144,7 +146,7 @@ def test_quantisation_on_the_cpu_says_what_to_do(tiny):
 def test_quantisation_without_bitsandbytes_names_the_extra(monkeypatch):
     monkeypatch.setattr(loading.importlib.util, "find_spec", lambda _: None)
     with pytest.raises(ModelUnavailableError, match=r"pip install 'spsl\[gpu\]'"):
-        loading._quantization("cuda:0", "bfloat16", "4bit")
+        loading._quantization("bfloat16", "4bit")
 
 
 def test_an_unsupported_model_is_refused_before_its_weights_are_read(tmp_path, monkeypatch):

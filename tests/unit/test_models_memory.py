@@ -9,6 +9,7 @@ from transformers import AutoConfig
 from spsl_cli.errors import UnsupportedModelError
 from spsl_cli.models import context_length, kv_bytes_per_token, load, memory_plan, resolve, weights_bytes
 from spsl_cli.models.defaults import DEFAULT_ID, default_for_cuda
+from spsl_cli.quantized.linear import QuantizedLinear
 from tests.unit.test_models_loading import save_tiny
 
 YARN = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e6}
@@ -91,7 +92,7 @@ def test_a_plan_adds_up():
     plan = memory_plan(config, weights_bytes=538_060_032, dtype_bytes=4, tokens=8192, budget=0.1)
     assert plan.kv == 30 * 2 * 3 * 64 * 4 * 8192
     assert plan.draft_view == 30 * 2 * 3 * 64 * 4 * 820
-    assert plan.importance == (16 * 2 + 4) * 3 * 30 * 8192
+    assert plan.importance == 4 * 3 * 30 * 8192
     assert plan.total == 538_060_032 + plan.kv + plan.draft_view + plan.importance
     assert plan.fits(plan.total * 2)
     assert not plan.fits(plan.total)
@@ -108,6 +109,19 @@ def test_weights_are_counted_as_they_will_lie_in_memory(tmp_path):
     assert weights_bytes(folder, 2, "8bit") == 2 * (parameters - inside) + inside
     assert weights_bytes(folder, 2, "4bit") < weights_bytes(folder, 2, "8bit")
     assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_weights_on_the_cpu_with_an_output_layer_of_their_own(tmp_path, tied):
+    folder = save_tiny(tmp_path / "tiny", tie_word_embeddings=tied, hidden_size=64, intermediate_size=96)
+    for quantize, bits in (("8bit", 9), ("4bit", 5)):  # a scale of 32 bits for every 32 weights is one more
+        model = load(resolve(str(folder)), device="cpu", quantize=quantize).model
+        embedding = model.get_input_embeddings().weight
+        norms = sum(p.numel() for p in model.parameters() if p.dim() == 1)
+        matrices = sum(m.in_features * m.out_features for m in model.modules() if isinstance(m, QuantizedLinear))
+        assert weights_bytes(folder, 4, quantize, "cpu") == 4 * (embedding.numel() + norms) + matrices * bits // 8
+    parameters = sum(p.numel() for p in load(resolve(str(folder)), device="cpu").model.parameters())
+    assert weights_bytes(folder, 4, None, "cpu") == 4 * (parameters + (embedding.numel() if tied else 0))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ model is found by the probe, not believed. Source of the layer: transformers, `m
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,12 +15,13 @@ from torch import nn
 from transformers.cache_utils import Cache
 
 from spsl_cli.decoding.attend import attend, check_window
-from spsl_cli.decoding.lean.products import Product
+from spsl_cli.decoding.lean.products import Linear, Product
+from spsl_cli.quantized.linear import QuantizedLinear
 
 MERGEABLE = frozenset(
     f"{family}DecoderLayer" for family in ("Llama", "Mistral", "Ministral", "Qwen2", "Qwen3", "SmolLM3")
 )
-MakeProduct = Callable[[list[nn.Linear]], Product]
+MakeProduct = Callable[[Sequence[Linear]], Product]
 
 
 class SignedSine:
@@ -111,7 +112,8 @@ def can_be_merged(layer: Any) -> bool:
     linears = linears_of(layer)
     side_by_side = (linears[:3], linears[4:6])
     return (
-        all(type(linear) is nn.Linear for linear in linears)
+        len({type(linear) for linear in linears}) == 1
+        and type(linears[0]) in (nn.Linear, QuantizedLinear)
         and all(len({linear.bias is None for linear in joined}) == 1 for joined in side_by_side)
         and all(parameter.dtype is torch.float32 for parameter in layer.parameters())
         and type(layer.mlp.act_fn).__name__ in ("SiLU", "SiLUActivation")
@@ -119,7 +121,7 @@ def can_be_merged(layer: Any) -> bool:
     )
 
 
-def linears_of(layer: Any) -> list[nn.Linear]:
+def linears_of(layer: Any) -> list[Linear]:
     """Those for query, key, value, output, gate, up and down, in this order."""
     attention, mlp = layer.self_attn, layer.mlp
     own = [attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj]

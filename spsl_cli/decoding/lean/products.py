@@ -13,6 +13,11 @@ from typing import Protocol, TypeGuard
 import torch
 from torch import nn
 
+from spsl_cli.quantized.linear import QuantizedLinear, multiply
+
+Linear = nn.Linear | QuantizedLinear
+"""What a merged layer is made of, all of one of the two kinds."""
+
 ROWS_PACKED_FOR = 32
 """The number of rows told to oneDNN: any from 2 on gives a layout that is fast from 1 row to hundreds."""
 
@@ -28,11 +33,14 @@ class Product(Protocol):
 class SharedProduct:
     """The layers' own weights and products, results put together."""
 
-    def __init__(self, linears: Sequence[nn.Linear]) -> None:
+    def __init__(self, linears: Sequence[Linear]) -> None:
         self._linears = linears
+        self._quantized = [linear for linear in linears if isinstance(linear, QuantizedLinear)]
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Multiply, and add the biases."""
+        if self._quantized:
+            return multiply(self._quantized, x)
         outputs = [nn.functional.linear(x, linear.weight, linear.bias) for linear in self._linears]
         return outputs[0] if len(outputs) == 1 else torch.cat(outputs, -1)
 
@@ -40,7 +48,7 @@ class SharedProduct:
 class PackedProduct:
     """A copy of the weights in oneDNN's layout, as one product."""
 
-    def __init__(self, linears: Sequence[nn.Linear]) -> None:
+    def __init__(self, linears: Sequence[Linear]) -> None:
         biases: list[torch.Tensor] = [linear.bias for linear in linears if linear.bias is not None]
         if biases and len(biases) < len(linears):
             raise ValueError("either all of the layers have a bias, or none")

@@ -77,12 +77,13 @@ class StandIns:
         forwards: list[tuple[nn.Module, Forward]] = []
         for layer in self._layers:
             own = linears_of(layer)
-            packs = all(linear in alone for linear in own)
+            packable = [linear for linear in own if linear in alone]
+            packs = len(packable) == len(own)
             forwards.append((layer, MergedLayer(layer, sine, PackedProduct if packs else SharedProduct)))
             if packs and release:
-                _release(own)
-            for linear in own:
-                alone.pop(linear, None)
+                _release(packable)
+            for linear in packable:
+                del alone[linear]
         forwards += [(linear, PackedProduct([linear])) for linear in alone]
         if release:
             _release([linear for linear in alone if id(linear.weight) not in self._embedded])

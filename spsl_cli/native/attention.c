@@ -13,16 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vectors.h"
+
 #define BLOCK 256
-#define LANES 8
-
-typedef float vec __attribute__((vector_size(32)));
-typedef float vec_anywhere __attribute__((vector_size(32), aligned(4)));
-typedef int32_t ints __attribute__((vector_size(32)));
-
-static inline vec load(const float *from) { return *(const vec_anywhere *)from; }
-static inline void store(float *to, vec x) { *(vec_anywhere *)to = x; }
-static inline vec all(float x) { return (vec){x, x, x, x, x, x, x, x}; }
 
 static inline vec choose(ints which, vec yes, vec no) { return (vec)((which & (ints)yes) | (~which & (ints)no)); }
 
@@ -33,16 +26,15 @@ static inline vec exponential(vec x) {
     x = choose(tiny, lowest, choose(x > highest, highest, x));
     vec n = x * 1.44269504088896341f;
     n = (n + 12582912.0f) - 12582912.0f; /* to the nearest whole number */
-    vec r = x - n * 0.693359375f;
-    r = r + n * 2.12194440e-4f;
+    const vec r = fused(n, all(2.12194440e-4f), fused(n, all(-0.693359375f), x));
     vec p = all(1.0f / 5040);
-    p = p * r + 1.0f / 720;
-    p = p * r + 1.0f / 120;
-    p = p * r + 1.0f / 24;
-    p = p * r + 1.0f / 6;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
+    p = fused(p, r, all(1.0f / 720));
+    p = fused(p, r, all(1.0f / 120));
+    p = fused(p, r, all(1.0f / 24));
+    p = fused(p, r, all(1.0f / 6));
+    p = fused(p, r, all(0.5f));
+    p = fused(p, r, all(1.0f));
+    p = fused(p, r, all(1.0f));
     return choose(tiny, all(0.0f), p * (vec)((__builtin_convertvector(n, ints) + 127) << 23));
 }
 
@@ -71,7 +63,7 @@ static void score(const float *query, int rows, int size, const float *keys, lon
             for (int i = 0; i < LANES; i++) sum[i] = part * load(key[i]);
             for (int d = LANES; d < size; d += LANES) {
                 part = load(row + d);
-                for (int i = 0; i < LANES; i++) sum[i] += part * load(key[i] + d);
+                for (int i = 0; i < LANES; i++) sum[i] = fused(part, load(key[i] + d), sum[i]);
             }
             store(scores + (long)r * BLOCK + j, sums(sum));
         }
@@ -89,7 +81,7 @@ static void score(const float *query, int rows, int size, const float *keys, lon
             for (int d = 0; d < WIDTH; d++) value[d] = load(values + stride * j + d * LANES);                     \
             for (int r = 0; r < ROWS; r++) {                                                                      \
                 vec weight = all(weights[r * BLOCK + j]);                                                         \
-                for (int d = 0; d < WIDTH; d++) sum[r][d] += weight * value[d];                                   \
+                for (int d = 0; d < WIDTH; d++) sum[r][d] = fused(weight, value[d], sum[r][d]);                   \
             }                                                                                                     \
         }                                                                                                         \
         for (int r = 0; r < ROWS; r++)                                                                            \

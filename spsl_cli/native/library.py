@@ -19,8 +19,9 @@ from typing import Any
 
 from spsl_cli.machine import cache_root
 
-SOURCE = Path(__file__).with_name("attention.c")
-FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-fopenmp", "-shared", "-fPIC")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("attention.c", "products.c"))
+HEADER = SOURCES[0].with_name("vectors.h")
+FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC")
 COMPILERS = ("cc", "gcc", "clang")
 TIMEOUT_S = 120
 
@@ -56,17 +57,18 @@ def _compiled(compiler: str) -> Path:
     version = subprocess.run(
         [compiler, "--version"], capture_output=True, text=True, check=True, timeout=TIMEOUT_S
     ).stdout
-    parts = [SOURCE.read_bytes(), " ".join(FLAGS).encode(), version.encode(), _processor().encode()]
+    sources = [source.read_bytes() for source in (HEADER, *SOURCES)]
+    parts = [*sources, " ".join(FLAGS).encode(), version.encode(), _processor().encode()]
     name = hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
     folder = cache_root() / "native"
-    path = folder / f"attention-{name}.so"
+    path = folder / f"kernels-{name}.so"
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=folder) as work:  # another process may compile the same at this moment
         made = Path(work) / path.name
         subprocess.run(
-            [compiler, *FLAGS, str(SOURCE), "-o", str(made), "-lm"],
+            [compiler, *FLAGS, *map(str, SOURCES), "-o", str(made), "-lm"],
             capture_output=True,
             text=True,
             check=True,
@@ -86,9 +88,11 @@ def _processor() -> str:
 
 
 def _declared(functions: ctypes.CDLL) -> ctypes.CDLL:
-    """With the types of its arguments, in the order of attention.c."""
+    """With the types of its arguments, in the order of the C sources."""
     pointer, stride, number, real = ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_float
     rows: list[Any] = [pointer, stride, stride]
     functions.spsl_attend.argtypes = [*rows, *rows, *rows, pointer, pointer, *[number] * 7, real, number]
     functions.spsl_mass.argtypes = [*rows, pointer, *rows, pointer, *[number] * 5, real, number, number]
+    functions.spsl_product.argtypes = [*[pointer] * 4, stride, pointer, stride, *[number] * 5]
+    functions.spsl_product.restype = None
     return functions

@@ -9,7 +9,7 @@ import ctypes
 
 import torch
 
-from spsl_cli.decoding.native.library import native_library
+from spsl_cli.native.library import native_library
 
 
 def suits(query: torch.Tensor, *stores: torch.Tensor, softcap: float | None = None) -> bool:
@@ -22,7 +22,7 @@ def suits(query: torch.Tensor, *stores: torch.Tensor, softcap: float | None = No
         and len(sizes) == 1
         and query.shape[-1] % 8 == 0
         and all(tensor.stride(-1) == 1 for tensor in (query, *stores))
-        and native_library().functions is not None
+        and available()
     )
 
 
@@ -64,6 +64,30 @@ def attention_mass(
     if status:
         raise MemoryError(f"no memory for the attention mass of {rows} rows over {count} positions")
     return mass
+
+
+def product(
+    x: torch.Tensor,
+    weights: torch.Tensor,
+    scales: torch.Tensor,
+    bias: torch.Tensor | None,
+    out: torch.Tensor,
+    bits: int,
+) -> None:
+    """Write x [n, K] times weights of 8 or 4 bits, plus bias [N], to `out` [n, N]; all but the weights in float32.
+
+    weights: the bytes of N outputs one after the other, of each K / 32 groups; scales [N, K / 32]. Rows have no gaps.
+    """
+    (rows, inputs), outputs = x.shape, out.shape[1]
+    _functions().spsl_product(
+        weights.data_ptr(), scales.data_ptr(), None if bias is None else bias.data_ptr(), x.data_ptr(), x.stride(0),
+        out.data_ptr(), out.stride(0), outputs, inputs, rows, bits, torch.get_num_threads(),
+    )  # fmt: skip
+
+
+def available() -> bool:
+    """Whether the kernels are there."""
+    return native_library().functions is not None
 
 
 def _rows(tensor: torch.Tensor) -> tuple[int, int, int]:

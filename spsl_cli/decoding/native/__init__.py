@@ -1,1 +1,0 @@
-"""Attention kernels for the CPU, compiled on the machine where they run; torch's own do without a compiler."""

@@ -1,0 +1,91 @@
+/* Products of a few float32 rows with weights of 8 or 4 bits, on a CPU.
+ *
+ * A weight is a small whole number times the scale of its group of GROUP weights along the input. It is turned into
+ * float32 in a register and multiplied there, so a product reads an eighth to a quarter of the memory that float32
+ * weights take. Every output of every row is summed in the same order however many rows there are: a row of a verify
+ * comes out bit for bit as in a step of its own.
+ */
+
+#include <omp.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "vectors.h"
+
+#define GROUP 32
+#define OUTPUTS 4 /* worked on side by side, so that a row's values are loaded once for all of them */
+#define ROWS 3    /* likewise, so that a weight is turned into float32 once for all of them */
+
+typedef int8_t bytes __attribute__((vector_size(8)));
+typedef uint8_t pairs __attribute__((vector_size(8)));
+
+/* Weights part * 8 .. part * 8 + 7 of a group of 8-bit weights. */
+static inline vec eight_bits(const uint8_t *group, int part) {
+    bytes few;
+    memcpy(&few, group + part * LANES, sizeof few);
+    return __builtin_convertvector(__builtin_convertvector(few, ints), vec);
+}
+
+/* The same of 4-bit weights, each with 8 added: byte i holds weight i below and weight i + 16 above. */
+static inline vec four_bits(const uint8_t *group, int part) {
+    pairs few;
+    memcpy(&few, group + part % 2 * LANES, sizeof few);
+    const ints both = __builtin_convertvector(few, ints);
+    return __builtin_convertvector((part < 2 ? both & 15 : both >> 4) - 8, vec);
+}
+
+static inline float sum_of(vec x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7])); }
+
+/* y[r, o] = x[r] . weight o, for outputs of the next `outs` and of `rows` rows. */
+#define PRODUCT(NAME, WEIGHTS, BYTES, OUTS, COUNT)                                                                    \
+    static inline void NAME(const uint8_t *weights, const float *scales, long groups, const float *x, long x_row,     \
+                            float *y, long y_row, const float *bias) {                                                \
+        vec sum[COUNT][OUTS];                                                                                         \
+        for (int r = 0; r < COUNT; r++)                                                                               \
+            for (int o = 0; o < OUTS; o++) sum[r][o] = (vec){0};                                                      \
+        for (long g = 0; g < groups; g++)                                                                             \
+            for (int part = 0; part < GROUP / LANES; part++) {                                                        \
+                vec row[COUNT];                                                                                       \
+                for (int r = 0; r < COUNT; r++)                                                                       \
+                    row[r] = load(x + r * x_row + g * GROUP + part * LANES);                     \
+                for (int o = 0; o < OUTS; o++) {                                                                      \
+                    const vec weight = WEIGHTS(weights + (o * groups + g) * BYTES, part) * scales[o * groups + g];    \
+                    for (int r = 0; r < COUNT; r++) sum[r][o] = fused(weight, row[r], sum[r][o]);                                    \
+                }                                                                                                     \
+            }                                                                                                         \
+        for (int r = 0; r < COUNT; r++)                                                                               \
+            for (int o = 0; o < OUTS; o++) y[r * y_row + o] = sum_of(sum[r][o]) + (bias ? bias[o] : 0.0f);            \
+    }
+#define PRODUCTS(NAME, WEIGHTS, BYTES)        \
+    PRODUCT(NAME##_4_3, WEIGHTS, BYTES, 4, 3) \
+    PRODUCT(NAME##_4_2, WEIGHTS, BYTES, 4, 2) \
+    PRODUCT(NAME##_4_1, WEIGHTS, BYTES, 4, 1) \
+    PRODUCT(NAME##_1_3, WEIGHTS, BYTES, 1, 3) \
+    PRODUCT(NAME##_1_2, WEIGHTS, BYTES, 1, 2) \
+    PRODUCT(NAME##_1_1, WEIGHTS, BYTES, 1, 1)
+PRODUCTS(of_8, eight_bits, 32)
+PRODUCTS(of_4, four_bits, 16)
+
+typedef void product(const uint8_t *, const float *, long, const float *, long, float *, long, const float *);
+static product *const kernels[2][2][ROWS] = {
+    {{of_4_1_1, of_4_1_2, of_4_1_3}, {of_4_4_1, of_4_4_2, of_4_4_3}},
+    {{of_8_1_1, of_8_1_2, of_8_1_3}, {of_8_4_1, of_8_4_2, of_8_4_3}},
+};
+
+/* y[r * y_row + o] = x[r * x_row] . weight o + bias[o]: x [rows, inputs], weights [outputs, inputs] of `bits` bits (8 or
+ * 4), scales [outputs, inputs / GROUP], bias [outputs] or NULL. `inputs` is a multiple of GROUP. Strides in floats. */
+void spsl_product(const uint8_t *weights, const float *scales, const float *bias, const float *x, long x_row, float *y,
+                  long y_row, int outputs, int inputs, int rows, int bits, int threads) {
+    const long groups = inputs / GROUP, size = groups * GROUP * bits / 8;
+    const int tiles = (outputs + OUTPUTS - 1) / OUTPUTS;
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int tile = 0; tile < tiles; tile++)
+        for (int first = 0; first < rows; first += ROWS) {
+            const int count = rows - first < ROWS ? rows - first : ROWS;
+            const int begin = tile * OUTPUTS, end = begin + OUTPUTS < outputs ? begin + OUTPUTS : outputs;
+            const int whole = end - begin == OUTPUTS;
+            for (int o = begin; o < end; o += whole ? OUTPUTS : 1)
+                kernels[bits == 8][whole][count - 1](weights + o * size, scales + o * groups, groups, x + first * x_row,
+                                                     x_row, y + first * y_row + o, y_row, bias ? bias + o : NULL);
+        }
+}

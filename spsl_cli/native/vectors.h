@@ -1,0 +1,35 @@
+/* Eight floats at once, with the vector extensions of GCC (12 and later) and Clang. */
+
+#ifndef SPSL_VECTORS_H
+#define SPSL_VECTORS_H
+
+#include <math.h>
+#include <stdint.h>
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
+
+#define LANES 8
+
+typedef float vec __attribute__((vector_size(32)));
+typedef float vec_anywhere __attribute__((vector_size(32), aligned(4)));
+typedef int32_t ints __attribute__((vector_size(32)));
+
+static inline vec load(const float *from) { return *(const vec_anywhere *)from; }
+static inline void store(float *to, vec x) { *(vec_anywhere *)to = x; }
+static inline vec all(float x) { return (vec){x, x, x, x, x, x, x, x}; }
+
+/* a * b + c, rounded once where the processor can. Asked for by name: left to the compiler, one copy of a loop may be
+ * given fused operations and another not, and then a row's result depends on how many rows there are. */
+static inline vec fused(vec a, vec b, vec c) {
+#if defined(__FMA__) && defined(__AVX__)
+    return (vec)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(FP_FAST_FMAF)
+    for (int i = 0; i < LANES; i++) c[i] = __builtin_fmaf(a[i], b[i], c[i]);
+    return c;
+#else
+    return a * b + c;
+#endif
+}
+
+#endif

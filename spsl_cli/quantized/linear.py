@@ -1,0 +1,82 @@
+"""A linear layer whose weights are 8 or 4 bits in memory and float32 in arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from spsl_cli.native import kernels
+from spsl_cli.quantized.grid import GROUP, Bits, dequantize, quantize
+
+MOST_ROWS = 48
+"""Up to this many rows the compiled product is faster; beyond, the weights are made float32 once for all rows."""
+
+
+class QuantizedLinear(nn.Module):
+    """Takes the place of an `nn.Linear`; its weights are what `dequantize` gives, and gradients do not pass."""
+
+    stored: torch.Tensor
+    scale: torch.Tensor
+    bias: torch.Tensor | None
+
+    def __init__(self, linear: nn.Linear, bits: Bits) -> None:
+        super().__init__()
+        self.in_features, self.out_features, self.bits = linear.in_features, linear.out_features, bits
+        stored, scale = quantize(linear.weight.detach(), bits)
+        self.register_buffer("stored", stored)
+        self.register_buffer("scale", scale)
+        self.register_buffer("bias", None if linear.bias is None else linear.bias.detach().float())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Multiply x [..., K] -> [..., N], in float32."""
+        return multiply([self], x)
+
+    @property
+    def weight(self) -> torch.Tensor:
+        """The float32 weights [N, K], made anew at each call."""
+        return dequantize(self.stored, self.scale, self.bits)
+
+    def extra_repr(self) -> str:
+        """As `nn.Linear` has it, and the bits."""
+        return f"in_features={self.in_features}, out_features={self.out_features}, bits={self.bits}"
+
+
+def multiply(linears: Sequence[QuantizedLinear], x: torch.Tensor) -> torch.Tensor:
+    """Multiply x [..., K] -> [..., N], N the outputs of all layers, one behind the other."""
+    rows = x.reshape(-1, x.shape[-1]).contiguous()
+    if len(rows) > MOST_ROWS or not kernels.available():
+        outputs = [nn.functional.linear(rows, linear.weight, linear.bias) for linear in linears]
+        return torch.cat(outputs, 1).view(*x.shape[:-1], -1)
+    out = rows.new_empty(len(rows), sum(linear.out_features for linear in linears))
+    first = 0
+    for linear in linears:
+        part = out[:, first : first + linear.out_features]
+        kernels.product(rows, linear.stored, linear.scale, linear.bias, part, linear.bits)
+        first += linear.out_features
+    return out.view(*x.shape[:-1], -1)
+
+
+def quantize_linears(model: nn.Module, bits: Bits) -> list[str]:
+    """Replace every linear layer of `model` in place, one after the other; embeddings stay as they are.
+
+    An output layer tied to the embedding gets weights of its own. Returns the names of the linear layers that had to
+    stay, because their inputs are no multiple of 32.
+    """
+    left = []
+    for name, module in list(model.named_modules()):
+        if type(module) is not nn.Linear:
+            continue
+        if module.in_features % GROUP:
+            left.append(name)
+            continue
+        parent, _, own = name.rpartition(".")
+        setattr(model.get_submodule(parent), own, QuantizedLinear(module, bits))
+    return left
+
+
+def bytes_of(module: nn.Module) -> int:
+    """Bytes of its parameters and buffers, each tensor once."""
+    tensors = {tensor.data_ptr(): tensor for tensor in (*module.parameters(), *module.buffers())}
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors.values())
