@@ -61,7 +61,7 @@ class TargetModel:
         embedding: torch.Tensor = model.get_input_embeddings().weight  # type: ignore[assignment]
         self.strict_checked = False
         self.vocabulary = embedding.shape[0]
-        self.weight_bytes = _read_each_step(model)
+        self._own_bytes = _read_each_step(model)
         self.device = embedding.device
         self.dtype: torch.dtype = model.dtype
         before = model.config._attn_implementation  # noqa: SLF001 there is no public way to read it
@@ -71,6 +71,11 @@ class TargetModel:
         self.stand_ins = StandIns(model)
         if not self._configs:
             raise UnsupportedModelError(f"{type(model).__name__} does not let its attention be replaced")
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the weights that a step reads."""
+        return self._own_bytes - self.stand_ins.saved_bytes
 
     @contextmanager
     def _attached(self) -> Iterator[None]:

@@ -21,7 +21,7 @@ IMPORTANCE_BYTES = 4  # a position and KV head: the decayed sum of its attention
 # 4 bit) or per 32 (on the CPU).
 _QUANTISED_BYTES = {
     "cuda": {"4bit": 0.5 + 4 / 64, "8bit": 1.0},
-    "cpu": {"4bit": 0.5 + 4 / 32, "8bit": 1.0 + 4 / 32},
+    "cpu": {"4bit": 0.5 + 8 / 32, "8bit": 1.0 + 4 / 32},
 }
 _OUTPUT = "lm_head.weight"
 _IN_A_LAYER = re.compile(r"\.\d+\.")  # families differ in the word before the number

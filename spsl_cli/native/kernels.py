@@ -68,26 +68,40 @@ def attention_mass(
 
 def product(
     x: torch.Tensor,
-    weights: torch.Tensor,
-    scales: torch.Tensor,
+    numbers: torch.Tensor,
+    scale: torch.Tensor,
+    least: torch.Tensor | None,
     bias: torch.Tensor | None,
     out: torch.Tensor,
-    bits: int,
 ) -> None:
-    """Write x [n, K] times weights of 8 or 4 bits, plus bias [N], to `out` [n, N]; all but the weights in float32.
+    """Write x [n, K] times weights of 8 bits, or of 4 where `least` is given, plus bias [N], to `out` [n, N].
 
-    weights: the bytes of N outputs one after the other, of each K / 32 groups; scales [N, K / 32]. Rows have no gaps.
+    The weights as in `quantized.grid.Stored`. Rows have no gaps.
     """
     (rows, inputs), outputs = x.shape, out.shape[1]
     _functions().spsl_product(
-        weights.data_ptr(), scales.data_ptr(), None if bias is None else bias.data_ptr(), x.data_ptr(), x.stride(0),
-        out.data_ptr(), out.stride(0), outputs, inputs, rows, bits, torch.get_num_threads(),
+        *_weights(numbers, scale, least), None if bias is None else bias.data_ptr(), x.data_ptr(), x.stride(0),
+        out.data_ptr(), out.stride(0), outputs, inputs, rows, 8 if least is None else 4, torch.get_num_threads(),
     )  # fmt: skip
+
+
+def dequantize(numbers: torch.Tensor, scale: torch.Tensor, least: torch.Tensor | None) -> torch.Tensor:
+    """The float32 weights [N, K] that they stand for."""
+    bits, count = 8 if least is None else 4, numbers.shape[1]
+    weights = scale.new_empty(len(numbers), count if bits == 8 else 2 * count)  # noqa: PLR2004
+    _functions().spsl_dequantize(
+        *_weights(numbers, scale, least), weights.data_ptr(), scale.numel(), bits, torch.get_num_threads()
+    )
+    return weights
 
 
 def available() -> bool:
     """Whether the kernels are there."""
     return native_library().functions is not None
+
+
+def _weights(numbers: torch.Tensor, scale: torch.Tensor, least: torch.Tensor | None) -> tuple[int, int, int]:
+    return numbers.data_ptr(), scale.data_ptr(), (scale if least is None else least).data_ptr()
 
 
 def _rows(tensor: torch.Tensor) -> tuple[int, int, int]:

@@ -93,6 +93,7 @@ def _declared(functions: ctypes.CDLL) -> ctypes.CDLL:
     rows: list[Any] = [pointer, stride, stride]
     functions.spsl_attend.argtypes = [*rows, *rows, *rows, pointer, pointer, *[number] * 7, real, number]
     functions.spsl_mass.argtypes = [*rows, pointer, *rows, pointer, *[number] * 5, real, number, number]
-    functions.spsl_product.argtypes = [*[pointer] * 4, stride, pointer, stride, *[number] * 5]
-    functions.spsl_product.restype = None
+    functions.spsl_product.argtypes = [*[pointer] * 5, stride, pointer, stride, *[number] * 5]
+    functions.spsl_dequantize.argtypes = [*[pointer] * 4, stride, number, number]
+    functions.spsl_product.restype = functions.spsl_dequantize.restype = None
     return functions

@@ -1,8 +1,8 @@
 /* Products of a few float32 rows with weights of 8 or 4 bits, on a CPU.
  *
- * A weight is a small whole number times the scale of its group of GROUP weights along the input. It is turned into
- * float32 in a register and multiplied there, so a product reads an eighth to a quarter of the memory that float32
- * weights take. Every output of every row is summed in the same order however many rows there are: a row of a verify
+ * A weight is a small whole number times the scale of its group of GROUP weights along the input; of 4 bits, plus the
+ * group's least weight. It is turned into float32 in a register and multiplied there, so a product reads a fifth to a
+ * quarter of the memory that float32 weights take. Every output of every row is summed in the same order however many rows there are: a row of a verify
  * comes out bit for bit as in a step of its own.
  */
 
@@ -20,26 +20,27 @@ typedef int8_t bytes __attribute__((vector_size(8)));
 typedef uint8_t pairs __attribute__((vector_size(8)));
 
 /* Weights part * 8 .. part * 8 + 7 of a group of 8-bit weights. */
-static inline vec eight_bits(const uint8_t *group, int part) {
+static inline vec eight_bits(const uint8_t *group, int part, float scale, const float *least) {
     bytes few;
     memcpy(&few, group + part * LANES, sizeof few);
-    return __builtin_convertvector(__builtin_convertvector(few, ints), vec);
+    (void)least;
+    return __builtin_convertvector(__builtin_convertvector(few, ints), vec) * scale;
 }
 
-/* The same of 4-bit weights, each with 8 added: byte i holds weight i below and weight i + 16 above. */
-static inline vec four_bits(const uint8_t *group, int part) {
+/* The same of 4-bit weights: byte i holds weight i below and weight i + 16 above. */
+static inline vec four_bits(const uint8_t *group, int part, float scale, const float *least) {
     pairs few;
     memcpy(&few, group + part % 2 * LANES, sizeof few);
     const ints both = __builtin_convertvector(few, ints);
-    return __builtin_convertvector((part < 2 ? both & 15 : both >> 4) - 8, vec);
+    return fused(__builtin_convertvector(part < 2 ? both & 15 : both >> 4, vec), all(scale), all(*least));
 }
 
 static inline float sum_of(vec x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7])); }
 
 /* y[r, o] = x[r] . weight o, for outputs of the next `outs` and of `rows` rows. */
 #define PRODUCT(NAME, WEIGHTS, BYTES, OUTS, COUNT)                                                                    \
-    static inline void NAME(const uint8_t *weights, const float *scales, long groups, const float *x, long x_row,     \
-                            float *y, long y_row, const float *bias) {                                                \
+    static inline void NAME(const uint8_t *weights, const float *scales, const float *least, long groups,             \
+                            const float *x, long x_row, float *y, long y_row, const float *bias) {                                                \
         vec sum[COUNT][OUTS];                                                                                         \
         for (int r = 0; r < COUNT; r++)                                                                               \
             for (int o = 0; o < OUTS; o++) sum[r][o] = (vec){0};                                                      \
@@ -49,7 +50,8 @@ static inline float sum_of(vec x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x
                 for (int r = 0; r < COUNT; r++)                                                                       \
                     row[r] = load(x + r * x_row + g * GROUP + part * LANES);                     \
                 for (int o = 0; o < OUTS; o++) {                                                                      \
-                    const vec weight = WEIGHTS(weights + (o * groups + g) * BYTES, part) * scales[o * groups + g];    \
+                    const long at = o * groups + g;                                                                   \
+                    const vec weight = WEIGHTS(weights + at * BYTES, part, scales[at], least + at);                   \
                     for (int r = 0; r < COUNT; r++) sum[r][o] = fused(weight, row[r], sum[r][o]);                                    \
                 }                                                                                                     \
             }                                                                                                         \
@@ -66,16 +68,18 @@ static inline float sum_of(vec x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x
 PRODUCTS(of_8, eight_bits, 32)
 PRODUCTS(of_4, four_bits, 16)
 
-typedef void product(const uint8_t *, const float *, long, const float *, long, float *, long, const float *);
+typedef void product(const uint8_t *, const float *, const float *, long, const float *, long, float *, long,
+                     const float *);
 static product *const kernels[2][2][ROWS] = {
     {{of_4_1_1, of_4_1_2, of_4_1_3}, {of_4_4_1, of_4_4_2, of_4_4_3}},
     {{of_8_1_1, of_8_1_2, of_8_1_3}, {of_8_4_1, of_8_4_2, of_8_4_3}},
 };
 
 /* y[r * y_row + o] = x[r * x_row] . weight o + bias[o]: x [rows, inputs], weights [outputs, inputs] of `bits` bits (8 or
- * 4), scales [outputs, inputs / GROUP], bias [outputs] or NULL. `inputs` is a multiple of GROUP. Strides in floats. */
-void spsl_product(const uint8_t *weights, const float *scales, const float *bias, const float *x, long x_row, float *y,
-                  long y_row, int outputs, int inputs, int rows, int bits, int threads) {
+ * 4), scales and, of 4 bits, least weights [outputs, inputs / GROUP], bias [outputs] or NULL. `inputs` is a multiple of
+ * GROUP. Strides in floats. */
+void spsl_product(const uint8_t *weights, const float *scales, const float *least, const float *bias, const float *x,
+                  long x_row, float *y, long y_row, int outputs, int inputs, int rows, int bits, int threads) {
     const long groups = inputs / GROUP, size = groups * GROUP * bits / 8;
     const int tiles = (outputs + OUTPUTS - 1) / OUTPUTS;
 #pragma omp parallel for schedule(static) num_threads(threads)
@@ -85,7 +89,19 @@ void spsl_product(const uint8_t *weights, const float *scales, const float *bias
             const int begin = tile * OUTPUTS, end = begin + OUTPUTS < outputs ? begin + OUTPUTS : outputs;
             const int whole = end - begin == OUTPUTS;
             for (int o = begin; o < end; o += whole ? OUTPUTS : 1)
-                kernels[bits == 8][whole][count - 1](weights + o * size, scales + o * groups, groups, x + first * x_row,
-                                                     x_row, y + first * y_row + o, y_row, bias ? bias + o : NULL);
+                kernels[bits == 8][whole][count - 1](weights + o * size, scales + o * groups, least + o * groups,
+                                                     groups, x + first * x_row, x_row, y + first * y_row + o, y_row,
+                                                     bias ? bias + o : NULL);
         }
+}
+
+/* The float32 weights [outputs, inputs] that these stand for. */
+void spsl_dequantize(const uint8_t *weights, const float *scales, const float *least, float *to, long groups, int bits,
+                     int threads) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (long g = 0; g < groups; g++)
+        for (int part = 0; part < GROUP / LANES; part++)
+            store(to + g * GROUP + part * LANES,
+                  bits == 8 ? eight_bits(weights + g * GROUP, part, scales[g], least + g)
+                            : four_bits(weights + g * GROUP / 2, part, scales[g], least + g));
 }

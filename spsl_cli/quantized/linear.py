@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from spsl_cli.native import kernels
-from spsl_cli.quantized.grid import GROUP, Bits, dequantize, quantize
+from spsl_cli.quantized.grid import GROUP, Bits, Stored, dequantize, quantize
 
 MOST_ROWS = 48
 """Up to this many rows the compiled product is faster; beyond, the weights are made float32 once for all rows."""
@@ -17,16 +17,18 @@ MOST_ROWS = 48
 class QuantizedLinear(nn.Module):
     """Takes the place of an `nn.Linear`; its weights are what `dequantize` gives, and gradients do not pass."""
 
-    stored: torch.Tensor
+    numbers: torch.Tensor
     scale: torch.Tensor
+    least: torch.Tensor | None
     bias: torch.Tensor | None
+    in_features: int
+    out_features: int
 
-    def __init__(self, linear: nn.Linear, bits: Bits) -> None:
+    def __init__(self, linear: nn.Linear | QuantizedLinear, stored: Stored) -> None:
         super().__init__()
-        self.in_features, self.out_features, self.bits = linear.in_features, linear.out_features, bits
-        stored, scale = quantize(linear.weight.detach(), bits)
-        self.register_buffer("stored", stored)
-        self.register_buffer("scale", scale)
+        self.in_features, self.out_features, self.bits = linear.in_features, linear.out_features, stored.bits
+        for name, tensor in stored._asdict().items():
+            self.register_buffer(name, tensor)
         self.register_buffer("bias", None if linear.bias is None else linear.bias.detach().float())
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -34,9 +36,14 @@ class QuantizedLinear(nn.Module):
         return multiply([self], x)
 
     @property
+    def stored(self) -> Stored:
+        """The weights as they lie in memory."""
+        return Stored(self.numbers, self.scale, self.least)
+
+    @property
     def weight(self) -> torch.Tensor:
         """The float32 weights [N, K], made anew at each call."""
-        return dequantize(self.stored, self.scale, self.bits)
+        return dequantize(self.stored)
 
     def extra_repr(self) -> str:
         """As `nn.Linear` has it, and the bits."""
@@ -52,8 +59,7 @@ def multiply(linears: Sequence[QuantizedLinear], x: torch.Tensor) -> torch.Tenso
     out = rows.new_empty(len(rows), sum(linear.out_features for linear in linears))
     first = 0
     for linear in linears:
-        part = out[:, first : first + linear.out_features]
-        kernels.product(rows, linear.stored, linear.scale, linear.bias, part, linear.bits)
+        kernels.product(rows, *linear.stored, linear.bias, out[:, first : first + linear.out_features])
         first += linear.out_features
     return out.view(*x.shape[:-1], -1)
 
@@ -72,7 +78,8 @@ def quantize_linears(model: nn.Module, bits: Bits) -> list[str]:
             left.append(name)
             continue
         parent, _, own = name.rpartition(".")
-        setattr(model.get_submodule(parent), own, QuantizedLinear(module, bits))
+        stored = quantize(module.weight.detach(), bits)
+        setattr(model.get_submodule(parent), own, QuantizedLinear(module, stored))
     return left
 
 

@@ -132,7 +132,8 @@ def test_the_calibrated_controller_may_learn_from_what_it_sees(quality, monkeypa
 @pytest.mark.parametrize("k", [1, 2, 4, 8])
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 1.5])
 def test_twenty_thousand_samples_a_cell_with_lookup(k, temperature, monkeypatch, sources):
-    """Outputs of six of three tokens: the last five, jointly."""
-    monkeypatch.setattr(always, "LONG_MATCH", 4)
+    """Outputs of six of three tokens: the last five, jointly. Longer matches than a pair are rare in so short ones."""
+    monkeypatch.setattr(always, "LONG_MATCH", 2)
     assert p_value(TableTarget(3, 0.6), SamplingConfig(temperature=temperature), k, 20_000, 6, lookup=True) > 1e-4
     assert sources[Source.LOOKUP] > 1000
+    assert sources["guesses"] > 1000 or k == 1  # what follows a first draft; at k = 1 there is only the first
