@@ -17,15 +17,12 @@
 
 #define BLOCK 256
 
-static inline vec choose(ints which, vec yes, vec no) { return (vec)((which & (ints)yes) | (~which & (ints)no)); }
-
 /* e^x (0 below -87, e^80 above 80), to two units in the last place: 2^n e^r, r in [-ln 2 / 2, ln 2 / 2], by its series. */
 static inline vec exponential(vec x) {
     const vec lowest = all(-87.0f), highest = all(80.0f);
     const ints tiny = x < lowest;
     x = choose(tiny, lowest, choose(x > highest, highest, x));
-    vec n = x * 1.44269504088896341f;
-    n = (n + 12582912.0f) - 12582912.0f; /* to the nearest whole number */
+    const vec n = nearest(x * 1.44269504088896341f);
     const vec r = fused(n, all(2.12194440e-4f), fused(n, all(-0.693359375f), x));
     vec p = all(1.0f / 5040);
     p = fused(p, r, all(1.0f / 720));

@@ -85,6 +85,19 @@ def product(
     )  # fmt: skip
 
 
+def quantize(weight: torch.Tensor, bits: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, bool]:
+    """Weights [N, K] in 8 or 4 bits as in `quantized.grid.Stored`, and whether these stand for them exactly."""
+    weight = weight.contiguous()
+    (outputs, inputs), eight = weight.shape, bits == 8  # noqa: PLR2004
+    numbers = torch.empty(outputs, inputs if eight else inputs // 2, dtype=torch.int8 if eight else torch.uint8)
+    scale = weight.new_empty(outputs, inputs // 32)
+    least = None if eight else torch.empty_like(scale)
+    exact = _functions().spsl_quantize(
+        weight.data_ptr(), *_weights(numbers, scale, least), scale.numel(), bits, torch.get_num_threads()
+    )
+    return numbers, scale, least, bool(exact)
+
+
 def dequantize(numbers: torch.Tensor, scale: torch.Tensor, least: torch.Tensor | None) -> torch.Tensor:
     """The float32 weights [N, K] that they stand for."""
     bits, count = 8 if least is None else 4, numbers.shape[1]

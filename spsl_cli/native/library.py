@@ -95,5 +95,6 @@ def _declared(functions: ctypes.CDLL) -> ctypes.CDLL:
     functions.spsl_mass.argtypes = [*rows, pointer, *rows, pointer, *[number] * 5, real, number, number]
     functions.spsl_product.argtypes = [*[pointer] * 5, stride, pointer, stride, *[number] * 5]
     functions.spsl_dequantize.argtypes = [*[pointer] * 4, stride, number, number]
+    functions.spsl_quantize.argtypes = [*[pointer] * 4, stride, number, number]
     functions.spsl_product.restype = functions.spsl_dequantize.restype = None
     return functions

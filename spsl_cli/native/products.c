@@ -105,3 +105,52 @@ void spsl_dequantize(const uint8_t *weights, const float *scales, const float *l
                   bits == 8 ? eight_bits(weights + g * GROUP, part, scales[g], least + g)
                             : four_bits(weights + g * GROUP / 2, part, scales[g], least + g));
 }
+
+/* In float16, as files keep scales, unless that is too coarse. */
+static inline float as_in_files(float x) {
+    const float size = x < 0 ? -x : x;
+    return size < 6.103515625e-05f ? x : (float)(_Float16)x;
+}
+
+/* The least and the greatest of a group. */
+static inline void ends_of(const vec part[GROUP / LANES], float *least, float *most) {
+    vec low = part[0], high = part[0];
+    for (int i = 1; i < GROUP / LANES; i++) {
+        low = choose(part[i] < low, part[i], low);
+        high = choose(part[i] > high, part[i], high);
+    }
+    *least = low[0], *most = high[0];
+    for (int i = 1; i < LANES; i++) {
+        *least = low[i] < *least ? low[i] : *least;
+        *most = high[i] > *most ? high[i] : *most;
+    }
+}
+
+/* The numbers, scales and least weights nearest to float32 weights. Returns whether they stand for them exactly. */
+int spsl_quantize(const float *weights, uint8_t *numbers, float *scales, float *least, long groups, int bits,
+                  int threads) {
+    int exact = 1;
+#pragma omp parallel for schedule(static) num_threads(threads) reduction(& : exact)
+    for (long g = 0; g < groups; g++) {
+        vec part[GROUP / LANES];
+        float number[GROUP], low, high;
+        for (int i = 0; i < GROUP / LANES; i++) part[i] = load(weights + g * GROUP + i * LANES);
+        ends_of(part, &low, &high);
+        const float greatest = -low > high ? -low : high;
+        const float scale = bits == 8 ? greatest / 127 : as_in_files((high - low) / 15);
+        low = bits == 8 ? 0 : as_in_files(low);
+        for (int i = 0; i < GROUP / LANES; i++) {
+            vec n = scale == 0 ? all(0.0f) : nearest((part[i] - low) / scale);
+            if (bits == 4) n = choose(n < 0.0f, all(0.0f), choose(n > 15.0f, all(15.0f), n));
+            const ints same = fused(n, all(scale), all(low)) == part[i];
+            for (int j = 0; j < LANES; j++) exact &= same[j] != 0;
+            store(number + i * LANES, n);
+        }
+        scales[g] = scale;
+        if (bits == 4) least[g] = low;
+        for (int i = 0; bits == 8 && i < GROUP; i++) ((int8_t *)numbers)[g * GROUP + i] = (int8_t)number[i];
+        for (int i = 0; bits == 4 && i < GROUP / 2; i++)
+            numbers[g * GROUP / 2 + i] = (uint8_t)number[i] | (uint8_t)((uint8_t)number[i + GROUP / 2] << 4);
+    }
+    return exact;
+}

@@ -19,6 +19,10 @@ static inline vec load(const float *from) { return *(const vec_anywhere *)from; 
 static inline void store(float *to, vec x) { *(vec_anywhere *)to = x; }
 static inline vec all(float x) { return (vec){x, x, x, x, x, x, x, x}; }
 
+static inline vec choose(ints which, vec yes, vec no) { return (vec)((which & (ints)yes) | (~which & (ints)no)); }
+/* The nearest whole number, the even one of two, for magnitudes below 2^22. */
+static inline vec nearest(vec x) { return (x + 12582912.0f) - 12582912.0f; }
+
 /* a * b + c, rounded once where the processor can. Asked for by name: left to the compiler, one copy of a loop may be
  * given fused operations and another not, and then a row's result depends on how many rows there are. */
 static inline vec fused(vec a, vec b, vec c) {

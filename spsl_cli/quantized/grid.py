@@ -36,6 +36,8 @@ class Stored(NamedTuple):
 
 def quantize(weight: torch.Tensor, bits: Bits) -> Stored:
     """The grid's nearest weights to `weight` [N, K], K a multiple of 32."""
+    if kernels.available():
+        return Stored(*kernels.quantize(weight.float(), bits)[:3])
     groups = weight.float().view(len(weight), -1, GROUP)
     if bits == 8:  # noqa: PLR2004
         scale = groups.abs().amax(2, keepdim=True) / _HIGHEST[8]
@@ -60,16 +62,19 @@ def dequantize(stored: Stored) -> torch.Tensor:
 
 
 def on_grid(weight: torch.Tensor) -> Stored | None:
-    """Weights that some grid has exactly, as that grid has them: the same model in less memory. None for others."""
+    """Float32 weights that some grid has exactly, as that grid has them: the same model in less memory. Else None.
+
+    By the compiled kernels alone.
+    """
     if weight.shape[1] % GROUP:
         return None
     for bits in (4, 8):
         for part in (weight[:1], weight):  # nearly always the first row tells
-            stored = quantize(part, bits)
-            if not torch.equal(dequantize(stored), part):
+            numbers, scale, least, exact = kernels.quantize(part, bits)
+            if not exact:
                 break
         else:
-            return stored
+            return Stored(numbers, scale, least)
     return None
 
 

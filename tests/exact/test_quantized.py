@@ -43,6 +43,20 @@ def test_the_grid_is_as_fine_as_it_says(bits):
     assert torch.equal(dequantize(again), found)
 
 
+@native
+@pytest.mark.parametrize("bits", [8, 4])
+def test_kernels_and_torch_find_the_same_numbers(bits, monkeypatch):
+    weight = torch.cat((layer(64, 50).weight, layer(64, 50, seed=2).weight * 1e-6, in_file("q4_1", 9, 64)))
+    weight[7, 32:] = -0.125
+    found = quantize(weight, bits)
+    monkeypatch.setattr(kernels, "available", lambda: False)
+    for mine, other in zip(found, quantize(weight, bits), strict=True):
+        assert mine is other is None or torch.equal(mine, other)
+    found_weights = dequantize(found)
+    monkeypatch.undo()
+    assert torch.equal(dequantize(found), found_weights)
+
+
 def test_tiny_weights_are_not_lost_to_float16():
     weight = layer(64, 3).weight * 1e-7
     for bits, share in ((8, 0.01), (4, 0.1)):
@@ -64,6 +78,7 @@ def in_file(kind, outputs=3, inputs=96):
     return (numbers * scale + least).view(outputs, inputs)
 
 
+@native
 @pytest.mark.parametrize(("kind", "bits"), [("q8_0", 8), ("q4_0", 4), ("q4_1", 4)])
 def test_weights_of_a_file_of_few_bits_are_kept_as_they_are(kind, bits, monkeypatch):
     weight = in_file(kind)
@@ -75,6 +90,7 @@ def test_weights_of_a_file_of_few_bits_are_kept_as_they_are(kind, bits, monkeypa
     assert torch.equal(dequantize(stored), weight)
 
 
+@native
 @pytest.mark.parametrize("row", [0, 2])
 def test_weights_beside_the_grid_are_left_alone(row):
     weight = in_file("q4_1")
