@@ -48,15 +48,16 @@ class SamplingConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        penalty = self.repetition_penalty
         for name, fits, wanted in (
-            ("temperature", 0 <= self.temperature < float("inf"), "at least 0"),
-            ("top_p", 0 < self.top_p <= 1, "in (0, 1]"),
+            ("temperature", is_real(self.temperature) and 0 <= self.temperature < float("inf"), "at least 0"),
+            ("top_p", is_real(self.top_p) and 0 < self.top_p <= 1, "in (0, 1]"),
             ("top_k", is_whole(self.top_k) and self.top_k >= 0, "a whole number of at least 0"),
-            ("repetition_penalty", 0 < self.repetition_penalty < float("inf"), "above 0"),
+            ("repetition_penalty", is_real(penalty) and 0 < penalty < float("inf"), "above 0"),
             ("seed", is_whole(self.seed) and 0 <= self.seed < 2**62, "a whole number of at least 0, below 2**62"),
         ):
             if not fits:
-                raise ValueError(f"{name} must be {wanted}, got {getattr(self, name)}")
+                raise ValueError(f"{name} must be {wanted}, got {getattr(self, name)!r}")
 
 
 @dataclass(frozen=True)
@@ -134,6 +135,11 @@ class DecodeConfig:
 def is_whole(value: object) -> bool:
     """An int, and not a bool that only counts as one."""
     return isinstance(value, int) and not isinstance(value, bool)
+
+
+def is_real(value: object) -> bool:
+    """A number that can be compared, and not a bool."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 _LEAST = {"window": 1, "refresh_every": 1, "counted": 1, "sink": 0, "recent": 0, "prefill_chunk": 1}

@@ -8,9 +8,10 @@ from functools import partial
 from typing import TypedDict, Unpack, get_args
 
 import torch
+from torch import nn
 from transformers import PreTrainedModel
 
-from spsl_cli.decoding.arguments import TokenIds, check_kind, check_length, token_list, whole_numbers
+from spsl_cli.decoding.arguments import TokenIds, check_kind, check_length, short, token_list, whole_numbers
 from spsl_cli.decoding.chooser import make_chooser
 from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
 from spsl_cli.decoding.lean.stand_ins import Packing
@@ -53,8 +54,10 @@ class SparseSpecDecoder:
     model then runs through this decoder only), "auto" copies from 32 MB to a quarter of the free memory,
     "off" does not. Weights changed in place afterwards are packed again, but not those changed through `.data`.
 
-    Raises ValueError for a model in training mode, and UnsupportedModelError if the model's attention cannot be run
-    exactly: a short probe forward is compared with the model's own.
+    A model that was changed between two runs (layers exchanged, adapters, hooks, another type) is looked at anew.
+
+    Raises ValueError for a model in training mode or under `torch.autocast`, and UnsupportedModelError if the model's
+    attention cannot be run exactly: a short probe forward is compared with the model's own.
     """
 
     def __init__(self, model: PreTrainedModel, config: DecodeConfig | None = None, *, pack: Packing = "auto") -> None:
@@ -63,11 +66,18 @@ class SparseSpecDecoder:
         check_kind("config", self.config, DecodeConfig)
         if pack not in get_args(Packing):
             raise ValueError(f"pack is one of {', '.join(get_args(Packing))}, got {pack!r}")
-        if model.training:
-            raise ValueError("the model is in training mode: call model.eval() first")
+        self._pack = pack
+        self._look_at(model)
+
+    def _look_at(self, model: PreTrainedModel) -> None:
+        _check_state(model)
+        if any(type(module) is nn.Linear and not module.weight.numel() for module in model.modules()):
+            raise ValueError(
+                "the model gave its weights to a decoder made with pack='replace': it runs through that one only"
+            )
         self.target = TargetModel(model)
         probe = Probe(self.target)  # before its weights may be gone
-        self.target.stand_ins.pack(pack)
+        self.target.stand_ins.pack(self._pack)
         probe.check()
 
     def prepare(
@@ -99,8 +109,9 @@ class SparseSpecDecoder:
 
     def prepare_requests(self, requests: Sequence[RowRequest], config: DecodeConfig | None = None) -> DecodingRun:
         """The same for rows that each choose and end in their own way. ValueError for a model in training mode."""
-        if self.target.model.training:
-            raise ValueError("the model is in training mode: call model.eval() first")
+        _check_state(self.target.model)
+        if not self.target.fits():  # layers exchanged, hooks, another type: whatever was concluded from it is void
+            self._look_at(self.target.model)
         config = self.config if config is None else config
         check_kind("config", config, DecodeConfig)
         self.target.stand_ins.follow()
@@ -139,8 +150,8 @@ class SparseSpecDecoder:
         that has ended leaves. The times in a row's counters are the batch's, until that row ended.
         """
         given: object = prompts
-        if isinstance(given, torch.Tensor):
-            raise TypeError("prompts must be a list with the token ids of each, without padding, got one tensor")
+        if not isinstance(given, Sequence):
+            raise TypeError(f"prompts must be a list with the token ids of each, without padding, got {short(given)}")
         if not prompts:
             return []
         run = self.prepare(*prompts, **options)
@@ -152,3 +163,11 @@ class SparseSpecDecoder:
             DecodeResult(output.token_ids, str(output.finish_reason), run.stats(sequence))
             for sequence, output in enumerate(run.outputs)
         ]
+
+
+def _check_state(model: PreTrainedModel) -> None:
+    if model.training:
+        raise ValueError("the model is in training mode: call model.eval() first")
+    kind = model.device.type
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+        raise ValueError("the decoder does not run under torch.autocast: load the model in the type that you want")

@@ -30,6 +30,8 @@ COMPARED = PREFILL + VERIFY + 1
 BEHIND = 3
 """By how many positions the second row of the probe's batch is behind the first."""
 
+_WHATEVER_MODELS_RAISE = (AttributeError, LookupError, RuntimeError, TypeError, ValueError)
+
 
 class Probe:
     """What the model computes by itself for a short text, to hold the decoder's forwards against.
@@ -43,9 +45,19 @@ class Probe:
         self._before = _window_to_fill(target)
         length = self._before + COMPARED
         self._token_ids = (torch.arange(length, device=target.device) * 7919 + 11)[None] % target.vocabulary
-        with torch.inference_mode():
-            output = target.model(input_ids=self._token_ids, use_cache=False, logits_to_keep=COMPARED)
-        self._expected = output.logits[0, -COMPARED:]
+        name = type(target.model).__name__
+        try:
+            self._expected = target.own_logits(self._token_ids, COMPARED)
+        except torch.OutOfMemoryError:
+            raise
+        except _WHATEVER_MODELS_RAISE as error:
+            raise UnsupportedModelError(
+                f"{name} does not give logits for {length} tokens by itself ({type(error).__name__}: {error})"
+            ) from error
+        if self._expected.dim() != 2 or len(self._expected) != COMPARED:  # noqa: PLR2004
+            raise UnsupportedModelError(f"{name} does not give logits for every token")
+        if not self._expected.isfinite().all():
+            raise UnsupportedModelError(f"{name} gives logits that are not finite: are its weights sound?")
 
     def check(self) -> None:
         """Compare logits of a prefill chunk, a verify and a plain step of two rows with the model's own.
@@ -57,7 +69,7 @@ class Probe:
             parts = _run(self.target, self._token_ids[0], self._before)
         except torch.OutOfMemoryError:
             raise
-        except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        except _WHATEVER_MODELS_RAISE as error:
             raise UnsupportedModelError(
                 f"{name} does not run on the decoder's cache ({type(error).__name__}: {error})"
             ) from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import torch
 
@@ -63,6 +64,7 @@ class DecodingRun:
         self.prefill_s = 0.0
         self.rows: list[Row] = []
         self.loop: DecodingLoop | None = None
+        self._decoding: object | None = None  # which call of `decode` may go on
         self._first_logits: list[torch.Tensor] = []
         self._seeds: list[list[PendingQueries]] = []
 
@@ -86,6 +88,7 @@ class DecodingRun:
 
         From the start, whatever was there before. A `Prefill` after each chunk.
         """
+        self._decoding = None
         self.outputs = [request.make_output() for request in self.requests]
         self.prefill_s, self._first_logits, self._seeds = 0.0, [], []
         for sequence in range(len(self.requests)):
@@ -118,6 +121,7 @@ class DecodingRun:
     def rewind(self) -> None:
         """Back to the prompts, as after the prefill. RuntimeError before it is complete."""
         self._check_prefilled()
+        self._decoding = None
         self.outputs = [request.make_output() for request in self.requests]
         for sequence, request in enumerate(self.requests):
             self.cache.lengths[sequence] = len(request.prompt_ids)
@@ -134,8 +138,8 @@ class DecodingRun:
         """Decode from the prompts on: `Tokens`, with `Draft` and `Verify` in speculative rounds, and `Done` for each.
 
         `config` may be another than the run's own, if its window is not larger: ValueError otherwise, and for
-        speculation or strict mode in a run prepared without. RuntimeError before the prefill, or after a decoding not
-        rewound.
+        speculation or strict mode in a run prepared without. RuntimeError before the prefill, after a decoding not
+        rewound, and in one that goes on after `rewind`.
         """
         config = config or self.config
         config = config if speculation is None else replace(config, speculation=speculation)
@@ -151,9 +155,12 @@ class DecodingRun:
         self.rows = self._first_tokens(config)
         kind = SpeculativeLoop if config.speculation else PlainLoop
         self.loop = kind(self.target, self.cache, self.rows, config)
-        for row in self.rows:
-            yield Tokens((row.pending,), (TokenKind.PLAIN,), row.sequence)
-        yield from self.loop.run()
+        own = self._decoding = object()
+        first = [Tokens((row.pending,), (TokenKind.PLAIN,), row.sequence) for row in self.rows]
+        for event in chain(first, self.loop.run()):
+            yield event
+            if self._decoding is not own:
+                raise RuntimeError("this decoding is over: its run was rewound since")
 
     def _prepare_drafting(self, config: DecodeConfig) -> None:
         policy = make_policy(config)

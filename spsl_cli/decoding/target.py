@@ -55,6 +55,10 @@ class TargetModel:
     """A loaded model and what the decoder needs to know of it."""
 
     def __init__(self, model: PreTrainedModel) -> None:
+        with _SWITCHING:  # what is looked at here, a forward of another thread would have switched
+            self._look_at(model)
+
+    def _look_at(self, model: PreTrainedModel) -> None:
         self.model = model
         self.windows = attention_windows(model.config)
         self.layer_count = len(self.windows)
@@ -64,13 +68,23 @@ class TargetModel:
         self._own_bytes = _read_each_step(model)
         self.device = embedding.device
         self.dtype: torch.dtype = model.dtype
-        before = model.config._attn_implementation  # noqa: SLF001 there is no public way to read it
-        model.set_attn_implementation(ATTENTION_NAME)  # this checks that the model can be switched at all
-        self._configs = _switched_configs(model)
-        model.set_attn_implementation(before)
+        self._configs = _switchable_configs(model)
         self.stand_ins = StandIns(model)
         if not self._configs:
             raise UnsupportedModelError(f"{type(model).__name__} does not let its attention be replaced")
+
+    def fits(self) -> bool:
+        """Whether the model is still what was looked at: its modules, its type and its device."""
+        with _SWITCHING:
+            embedding: torch.Tensor = self.model.get_input_embeddings().weight  # type: ignore[assignment]
+            now = (self.model.dtype, embedding.device, embedding.shape[0])
+            return now == (self.dtype, self.device, self.vocabulary) and self.stand_ins.fit(self.model)
+
+    def own_logits(self, token_ids: torch.Tensor, keep: int) -> torch.Tensor:
+        """What the model computes by itself: token_ids [1, T] -> logits [keep, V] of the last ones."""
+        with _SWITCHING, torch.inference_mode():
+            logits: torch.Tensor = self.model(input_ids=token_ids, use_cache=False, logits_to_keep=keep).logits
+        return logits[0, -keep:]
 
     @property
     def weight_bytes(self) -> int:
@@ -185,11 +199,13 @@ def attention_windows(config: PreTrainedConfig) -> tuple[int | None, ...]:
     return windows
 
 
-def _switched_configs(model: PreTrainedModel) -> list[PreTrainedConfig]:
-    """The distinct configurations of the model and its parts that now name our attention."""
-    configs = {
-        id(module.config): module.config
-        for module in model.modules()
-        if isinstance(module, PreTrainedModel) and module.config._attn_implementation == ATTENTION_NAME  # noqa: SLF001
-    }
-    return list(configs.values())
+def _switchable_configs(model: PreTrainedModel) -> list[PreTrainedConfig]:
+    """The distinct configurations of the model and its parts that can name our attention; each is left as it was."""
+    configs = {id(part.config): part.config for part in model.modules() if isinstance(part, PreTrainedModel)}
+    before = {key: config._attn_implementation_internal for key, config in configs.items()}  # noqa: SLF001 nothing public
+    try:
+        model.set_attn_implementation(ATTENTION_NAME)  # this checks that the model can be switched at all
+        return [config for config in configs.values() if config._attn_implementation == ATTENTION_NAME]  # noqa: SLF001
+    finally:
+        for key, config in configs.items():
+            config._attn_implementation_internal = before[key]  # noqa: SLF001

@@ -9,6 +9,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -22,6 +23,7 @@ from spsl_cli.machine import cache_root
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("attention.c", "products.c"))
 HEADER = SOURCES[0].with_name("vectors.h")
 FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC")
+OFF = ("0", "off", "no", "none", "false", "disabled")
 COMPILERS = ("cc", "gcc", "clang")
 TIMEOUT_S = 120
 
@@ -37,45 +39,55 @@ class Library:
 @cache
 def native_library() -> Library:
     """Find or compile, and load. Never raises for what a machine may lack."""
-    if os.environ.get("SPSL_NATIVE", "on").lower() in ("0", "off", "no", "false"):
+    if os.environ.get("SPSL_NATIVE", "on").strip().lower() in OFF:
         return Library(None, "turned off by SPSL_NATIVE")
-    compiler = os.environ.get("CC") or next(filter(shutil.which, COMPILERS), None)
-    if compiler is None:
+    compiler = shlex.split(os.environ.get("CC", "")) or list(filter(shutil.which, COMPILERS))[:1]
+    if not compiler:
         return Library(None, "no C compiler (cc, gcc or clang) was found")
     try:
         path = _compiled(compiler)
-        return Library(_declared(ctypes.CDLL(str(path))), f"compiled by {compiler}")
+        return Library(_declared(ctypes.CDLL(str(path))), f"compiled by {shlex.join(compiler)}")
     except subprocess.CalledProcessError as error:
         lines = error.stderr.strip().splitlines() or [f"exit status {error.returncode}"]
-        return Library(None, f"{compiler} could not compile them: {lines[0]}")
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Library(None, f"{compiler}: {error}")
+        return Library(None, f"{shlex.join(compiler)} could not compile them: {lines[0]}")
+    except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:  # RuntimeError: there is no home directory
+        return Library(None, f"{shlex.join(compiler)}: {error}")
 
 
-def _compiled(compiler: str) -> Path:
+def _compiled(compiler: list[str]) -> Path:
     """The library's file, compiled if it is not there for this source, compiler and processor."""
-    version = subprocess.run(
-        [compiler, "--version"], capture_output=True, text=True, check=True, timeout=TIMEOUT_S
-    ).stdout
+    version = _run([*compiler, "--version"])
     sources = [source.read_bytes() for source in (HEADER, *SOURCES)]
-    parts = [*sources, " ".join(FLAGS).encode(), version.encode(), _processor().encode()]
+    parts = [*sources, shlex.join([*compiler, *FLAGS]).encode(), version.encode(), _processor().encode()]
     name = hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
     folder = cache_root() / "native"
     path = folder / f"kernels-{name}.so"
-    if path.exists():
+    checksum = path.with_suffix(".sha256")
+    if _matches(path, checksum):
         return path
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=folder) as work:  # another process may compile the same at this moment
         made = Path(work) / path.name
-        subprocess.run(
-            [compiler, *FLAGS, *map(str, SOURCES), "-o", str(made), "-lm"],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=TIMEOUT_S,
-        )
+        _run([*compiler, *FLAGS, *map(str, SOURCES), "-o", str(made), "-lm"])
+        told = made.with_suffix(checksum.suffix)
+        told.write_text(hashlib.sha256(made.read_bytes()).hexdigest(), encoding="ascii")
         made.replace(path)
+        told.replace(checksum)
     return path
+
+
+def _matches(path: Path, checksum: Path) -> bool:
+    """Whether the library is there and whole: loading half of one would end the process."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest() == checksum.read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _run(command: list[str]) -> str:
+    """What it prints; CalledProcessError if it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=True, timeout=TIMEOUT_S)
+    return done.stdout
 
 
 def _processor() -> str:

@@ -168,7 +168,7 @@ def test_the_library_is_compiled_once(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert native_library().functions is not None
     made = list(tmp_path.rglob("*"))
-    assert [file.suffix for file in made if file.is_file()] == [".so"]
+    assert sorted(file.suffix for file in made if file.is_file()) == [".sha256", ".so"]
     native_library.cache_clear()
     run = subprocess.run
 
@@ -178,6 +178,39 @@ def test_the_library_is_compiled_once(monkeypatch, tmp_path):
 
     monkeypatch.setattr(library.subprocess, "run", no_compilation)
     assert native_library().functions is not None
+
+
+@pytest.mark.usefixtures("fresh_library")
+@pytest.mark.parametrize("damage", [lambda whole: whole[: len(whole) // 3], lambda _: b"", lambda _: b"no library"])
+def test_a_damaged_library_is_made_anew(monkeypatch, tmp_path, damage):
+    """Loading half of one would end the process without a word."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    folder = native_library() and next(tmp_path.rglob("*.so")).parent
+    (file,) = folder.glob("*.so")
+    whole = file.read_bytes()
+    file.unlink()  # the one that is loaded stays as it is
+    file.write_bytes(damage(whole))
+    native_library.cache_clear()
+    assert native_library().functions is not None
+    assert file.read_bytes() == whole
+
+
+@pytest.mark.usefixtures("fresh_library")
+def test_a_compiler_may_be_a_command_with_options(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("CC", f"{GCC or 'cc'} -O2")
+    assert native_library().reason.endswith("-O2")
+    assert native_library().functions is not None
+
+
+@pytest.mark.usefixtures("fresh_library")
+def test_a_user_without_a_home(monkeypatch):
+    def nowhere():
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.setattr(library, "cache_root", nowhere)
+    assert native_library().functions is None
+    assert "home directory" in native_library().reason
 
 
 @pytest.mark.usefixtures("fresh_library")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Sequence
 from copy import copy
 from functools import partial
@@ -30,6 +31,8 @@ from spsl_cli.decoding.sampling import SeededDice
 
 _KEPT: WeakKeyDictionary[PreTrainedModel, SparseSpecDecoder] = WeakKeyDictionary()
 """Decoders whose probe has passed, each without its model: an entry that held it would keep it alive."""
+
+_MAKING = threading.RLock()
 
 
 def hf_generate(
@@ -99,18 +102,21 @@ def _requests(
 
 
 def _decoder_for(model: PreTrainedModel) -> SparseSpecDecoder:
-    """The decoder of this model; made once, as its probe takes several forwards, and anew when the model has moved."""
-    kept = _KEPT.get(model)
-    weight: torch.Tensor = model.get_input_embeddings().weight  # type: ignore[assignment]
-    now = (weight.device, weight.shape[0], model.dtype)
-    if kept is None or now != (kept.target.device, kept.target.vocabulary, kept.target.dtype):
-        kept = SparseSpecDecoder(model)
-        del kept.target.model
-        _KEPT[model] = kept
-    decoder = copy(kept)
-    decoder.target = copy(kept.target)
-    decoder.target.model = model
+    """The decoder of this model; made once, as its probe takes several forwards, and anew if the model has changed."""
+    with _MAKING:
+        decoder = _with_model(_KEPT[model], model) if model in _KEPT else None
+        if decoder is None or not decoder.target.fits():
+            decoder = SparseSpecDecoder(model)
+            kept = _KEPT[model] = _with_model(decoder, model)
+            del kept.target.model
     return decoder
+
+
+def _with_model(decoder: SparseSpecDecoder, model: PreTrainedModel) -> SparseSpecDecoder:
+    other = copy(decoder)
+    other.target = copy(decoder.target)
+    other.target.model = model
+    return other
 
 
 def _fill_token(generation_config: GenerationConfig, rows: int, endings: Endings) -> int:

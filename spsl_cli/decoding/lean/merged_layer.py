@@ -15,12 +15,14 @@ from torch import nn
 from transformers.cache_utils import Cache
 
 from spsl_cli.decoding.attend import attend, check_window
+from spsl_cli.decoding.lean.modules import untouched
 from spsl_cli.decoding.lean.products import Linear, Product
 from spsl_cli.quantized.linear import QuantizedLinear
 
 MERGEABLE = frozenset(
     f"{family}DecoderLayer" for family in ("Llama", "Mistral", "Ministral", "Qwen2", "Qwen3", "SmolLM3")
 )
+PROJECTIONS = ("q_proj", "k_proj", "v_proj", "o_proj")
 MakeProduct = Callable[[Sequence[Linear]], Product]
 
 
@@ -102,12 +104,12 @@ def rms_norm(norm: Any, x: torch.Tensor) -> torch.Tensor:
 
 
 def can_be_merged(layer: Any) -> bool:
-    """Whether it is a layer of the Llama kind as it comes from transformers, in float32, nothing added.
+    """Whether it is a layer of the Llama kind as it comes from transformers, in float32, nothing added or replaced.
 
     In other types the stock norm computes in float32 all the same, and would round elsewhere.
     """
-    kind = type(layer)
-    if kind.__name__ not in MERGEABLE or not kind.__module__.startswith("transformers.models."):
+    family = type(layer).__name__.removesuffix("DecoderLayer")
+    if type(layer).__name__ not in MERGEABLE or not _is_stock(layer, family):
         return False
     linears = linears_of(layer)
     side_by_side = (linears[:3], linears[4:6])
@@ -117,18 +119,25 @@ def can_be_merged(layer: Any) -> bool:
         and all(len({linear.bias is None for linear in joined}) == 1 for joined in side_by_side)
         and all(parameter.dtype is torch.float32 for parameter in layer.parameters())
         and type(layer.mlp.act_fn).__name__ in ("SiLU", "SiLUActivation")
-        and all(_untouched(module) for module in layer.modules())
+        and all(untouched(module) for module in layer.modules())
     )
+
+
+def _is_stock(layer: Any, family: str) -> bool:
+    """Whether the layer and its parts are transformers' own, none exchanged for something of another class."""
+    own = type(layer).__module__
+    norm = f"{family}RMSNorm"
+    parts = {"self_attn": f"{family}Attention", "mlp": f"{family}MLP", "input_layernorm": norm}
+    parts["post_attention_layernorm"] = norm
+    found = {name: type(module) for name, module in layer.named_children()}
+    if not own.startswith("transformers.models.") or {name: kind.__name__ for name, kind in found.items()} != parts:
+        return False
+    norms = [module for name, module in layer.self_attn.named_children() if name not in PROJECTIONS]
+    kinds = [*found.values(), *map(type, norms)]
+    return all(kind.__module__ == own for kind in kinds) and all(type(module).__name__ == norm for module in norms)
 
 
 def linears_of(layer: Any) -> list[Linear]:
     """Those for query, key, value, output, gate, up and down, in this order."""
     attention, mlp = layer.self_attn, layer.mlp
-    own = [attention.q_proj, attention.k_proj, attention.v_proj, attention.o_proj]
-    return [*own, mlp.gate_proj, mlp.up_proj, mlp.down_proj]
-
-
-def _untouched(module: nn.Module) -> bool:
-    """Nobody listens to this module or has replaced its forward."""
-    hooks = (module._forward_hooks, module._forward_pre_hooks)  # noqa: SLF001 there is no public way to ask
-    return not any(hooks) and "forward" not in vars(module)
+    return [*(getattr(attention, name) for name in PROJECTIONS), mlp.gate_proj, mlp.up_proj, mlp.down_proj]

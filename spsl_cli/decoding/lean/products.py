@@ -13,6 +13,7 @@ from typing import Protocol, TypeGuard
 import torch
 from torch import nn
 
+from spsl_cli.decoding.lean.modules import untouched
 from spsl_cli.native import kernels
 from spsl_cli.quantized.grid import on_grid
 from spsl_cli.quantized.linear import QuantizedLinear, bytes_of, multiply
@@ -83,9 +84,10 @@ def packed(linears: Sequence[Linear]) -> Product:
 
 
 def can_be_packed(module: nn.Module) -> TypeGuard[nn.Linear]:
-    """Whether the module is just a linear layer of float32 weights in this machine's memory, and oneDNN is there."""
+    """Whether the module is a plain linear layer of float32 weights in this machine's memory, and oneDNN is there."""
     return (
         type(module) is nn.Linear
+        and untouched(module)
         and module.weight.device.type == "cpu"
         and module.weight.dtype is torch.float32
         and torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]

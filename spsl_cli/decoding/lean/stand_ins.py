@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from spsl_cli.decoding.lean.merged_layer import MergedLayer, SignedSine, can_be_merged, linears_of
+from spsl_cli.decoding.lean.modules import untouched
 from spsl_cli.decoding.lean.products import Linear, Product, SharedProduct, can_be_packed, packed
 from spsl_cli.machine import available_memory
 
@@ -28,11 +29,15 @@ class StandIns:
 
     Merging copies nothing. Packing copies the weights of linear layers; `replace` gives back the model's own, so that
     it runs through its stand-ins only. Weights changed since in place (by an optimizer, by load_state_dict) are packed
-    again by `follow`; a change through `.data` cannot be seen. `saved_bytes`: how many fewer bytes of weights a step reads
-    for their layout in few bits.
+    again by `follow`; a change through `.data`, or of weights made in inference mode, cannot be seen.
+    `saved_bytes`: how many fewer bytes of weights a step reads for their layout in few bits.
+
+    What was done to modules since (one replaced, a hook, a forward of their own) is not followed: `fit` tells, and new
+    stand-ins are needed.
     """
 
     def __init__(self, model: nn.Module) -> None:
+        self._seen = _seen(model)
         self._layers = [module for module in model.modules() if can_be_merged(module)]
         self._linears = [module for module in model.modules() if can_be_packed(module)]
         embeddings = (module for module in model.modules() if isinstance(module, nn.Embedding))
@@ -40,6 +45,11 @@ class StandIns:
         self._packed: list[tuple[int, int]] | None = None  # the state of the weights that were packed
         self.saved_bytes = 0
         self._forwards = self._assembled([], release=False)
+
+    def fit(self, model: nn.Module) -> bool:
+        """Whether the model's modules are those that were looked at, and nobody has changed how they compute."""
+        now = _seen(model)
+        return len(now) == len(self._seen) and all(old == new for old, new in zip(self._seen, now, strict=True))
 
     def pack(self, packing: Packing) -> None:
         """Lay weights out for products with a few rows, where they can be."""
@@ -62,7 +72,7 @@ class StandIns:
             for module, forward in self._forwards:
                 vars(module)["forward"] = forward
             yield
-        finally:
+        finally:  # none of them had one of its own, or there would be no stand-in
             for module, _ in self._forwards:
                 vars(module).pop("forward", None)
 
@@ -98,8 +108,13 @@ class StandIns:
         return product
 
     def _state(self) -> list[tuple[int, int]]:
-        weights = (linear.weight for linear in self._linears)
-        return [(weight.data_ptr(), 0 if weight.is_inference() else weight._version) for weight in weights]  # noqa: SLF001
+        parameters = (parameter for linear in self._linears for parameter in linear.parameters())
+        return [(each.data_ptr(), 0 if each.is_inference() else each._version) for each in parameters]  # noqa: SLF001
+
+
+def _seen(model: nn.Module) -> list[tuple[nn.Module, bool]]:
+    """The modules below `model`, without it (whoever keeps the list must not keep it), and if each is untouched."""
+    return [(module, untouched(module)) for module in model.modules() if module is not model]
 
 
 def _release(linears: list[nn.Linear]) -> None:
