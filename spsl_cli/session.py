@@ -15,12 +15,13 @@ from spsl_cli.answer import Answer, ModelFacts, Timing
 from spsl_cli.comparison import compare_with_plain
 from spsl_cli.config import Settings
 from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
-from spsl_cli.documents import Collection, read_paths
+from spsl_cli.documents import Collection, Selection
 from spsl_cli.errors import NoReadableInputError, UsageError
 from spsl_cli.events import Event, Finished, Notice, Progress, Started
 from spsl_cli.interrupt import Interrupts
 from spsl_cli.model_facts import memory_errors, stop_token_ids
 from spsl_cli.narration import Narrator
+from spsl_cli.reading import read_documents
 
 if TYPE_CHECKING:
     from spsl_cli.decoding.decoder import SparseSpecDecoder
@@ -110,16 +111,16 @@ class Session:
         self._loaded: LoadedModel | None = None
         self._decoder: SparseSpecDecoder | None = None
 
-    def read(self, paths: Sequence[str], stdin: BinaryIO | None = None, password: str | None = None) -> Collection:
+    def read(
+        self,
+        paths: Sequence[str],
+        stdin: BinaryIO | None = None,
+        password: str | None = None,
+        selection: Selection | None = None,
+    ) -> Collection:
         """Read the documents. Raises NoReadableInputError, with the reasons, if there is none."""
         begun = time.perf_counter()
-        stage = "read documents"
-
-        def progress(done: int, total: int, _name: str) -> None:
-            if total:
-                self.report(Progress(stage, done, total, "files", time.perf_counter() - begun))
-
-        collection = read_paths(paths, stdin=stdin, password=password, on_progress=progress)
+        collection = read_documents(paths, self.report, stdin=stdin, password=password, selection=selection)
         self._ingest_s = time.perf_counter() - begun
         if not collection.documents:
             reasons = [f"{skip.path}: {skip.reason}" for skip in collection.skipped]

@@ -7,7 +7,19 @@ from typing import Annotated
 import typer
 
 from spsl_cli.answer import Answer
-from spsl_cli.cli.options import AsJson, Debug, OutputFile, Password, Plain, Quiet, with_settings
+from spsl_cli.cli.options import (
+    AsJson,
+    Debug,
+    Exclude,
+    Include,
+    NoIgnore,
+    OutputFile,
+    Password,
+    Plain,
+    Quiet,
+    selection,
+    with_settings,
+)
 from spsl_cli.cli.output import run_and_deliver, standard_input
 from spsl_cli.config import Settings
 from spsl_cli.errors import UsageError
@@ -25,6 +37,9 @@ def ask(
     question: Annotated[
         list[str] | None, typer.Option("-q", "--question", help="The question; may be given several times.")
     ] = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    no_ignore: NoIgnore = False,
     password: Password = None,
     output: OutputFile = None,
     as_json: AsJson = False,
@@ -42,9 +57,10 @@ def ask(
         raise UsageError("a question needs documents", hint='spsl ask PATH... "QUESTION"')
     if any(not text.strip() for text in questions):
         raise UsageError("the question is empty", hint="give it as the last argument or with -q")
+    wanted = selection(include, exclude, no_ignore=no_ignore)
 
     def work(session: Session) -> list[Answer]:
-        collection = session.read(paths, standard_input(), password)
+        collection = session.read(paths, standard_input(), password, wanted)
         answers: list[Answer] = []
         for text in questions:
             try:

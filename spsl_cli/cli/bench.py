@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from spsl_cli.cli.options import AsJson, Debug, Password, Plain, Quiet, with_settings
+from spsl_cli.cli.options import (
+    AsJson,
+    Debug,
+    Exclude,
+    Include,
+    NoIgnore,
+    Password,
+    Plain,
+    Quiet,
+    selection,
+    with_settings,
+)
 from spsl_cli.cli.output import leave_with_skips, standard_input
 from spsl_cli.config import Settings
 from spsl_cli.errors import UsageError
@@ -34,6 +45,9 @@ def bench(
         typer.Option("--batch", metavar="N", min=1, help="Rows decoded together, each a part of the built-in text."),
     ] = 1,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Counted repeats of each system.")] = 3,
+    include: Include = None,
+    exclude: Exclude = None,
+    no_ignore: NoIgnore = False,
     password: Password = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -56,10 +70,14 @@ def bench(
         raise UsageError("bench measures greedy decoding", hint="leave --temperature at 0")
     if paths and batch > 1:
         raise UsageError("a batch is made of parts of the built-in text", hint="leave PATH or --batch out")
+    wanted = selection(include, exclude, no_ignore=no_ignore)
     streams = Streams.detect(plain=plain)
     with make_reporter(streams, quiet=quiet, plain=plain) as reporter:
         session = Session(settings, reporter, baselines=True)
-        collections = [session.read(paths, standard_input(), password)] if paths else builtin(session, context, batch)
+        if paths:
+            collections = [session.read(paths, standard_input(), password, wanted)]
+        else:
+            collections = builtin(session, context, batch)
         result, model = measure(session, collections, repeats, session.report)
     collection = collections[0]
     if as_json:

@@ -10,6 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from spsl_cli.config import resolve_settings
+from spsl_cli.documents import Selection
+from spsl_cli.errors import UsageError
 
 SETTINGS_OPTIONS: dict[str, Any] = {
     "model": Annotated[
@@ -73,6 +75,15 @@ SETTINGS_OPTIONS: dict[str, Any] = {
 Paths = Annotated[
     list[str], typer.Argument(metavar="PATH...", help="Files, folders, patterns, or - for standard input.")
 ]
+Include = Annotated[
+    list[str] | None,
+    typer.Option("--include", metavar="GLOB", help="Of folders, only files that fit, as in a .gitignore; may repeat."),
+]
+Exclude = Annotated[
+    list[str] | None,
+    typer.Option("--exclude", metavar="GLOB", help="Of folders, no files that fit, as in a .gitignore; may repeat."),
+]
+NoIgnore = Annotated[bool, typer.Option("--no-ignore", help="Read what .gitignore leaves out; hidden files stay out.")]
 Password = Annotated[str | None, typer.Option("--password", help="Password of an encrypted PDF.")]
 OutputFile = Annotated[
     str | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
@@ -81,6 +92,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 Quiet = Annotated[bool, typer.Option("--quiet", help="On standard error only warnings and errors.")]
 Plain = Annotated[bool, typer.Option("--plain", help="No live panel and no escape codes.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def selection(include: list[str] | None, exclude: list[str] | None, *, no_ignore: bool) -> Selection:
+    """What of the folders given is wanted. Raises UsageError for a pattern that no path can match."""
+    try:
+        return Selection(tuple(include or ()), tuple(exclude or ()), ignore_files=not no_ignore)
+    except ValueError as error:
+        raise UsageError(str(error), hint="write it as in a .gitignore, relative to the folder given") from error
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import time
-
 from spsl_cli.answer import read_json
-from spsl_cli.cli.options import AsJson, Debug, Password, Paths, Plain, Quiet
+from spsl_cli.cli.options import (
+    AsJson,
+    Debug,
+    Exclude,
+    Include,
+    NoIgnore,
+    Password,
+    Paths,
+    Plain,
+    Quiet,
+    selection,
+)
 from spsl_cli.cli.output import leave_with_skips, standard_input
-from spsl_cli.documents import Collection, Document, Page, read_paths
+from spsl_cli.documents import Collection, Document, Page, Selection
 from spsl_cli.errors import NoReadableInputError
-from spsl_cli.events import Notice, Progress
+from spsl_cli.events import Notice
+from spsl_cli.reading import read_documents
 from spsl_cli.render import Reporter, Streams, make_reporter, write_answer, write_json
 
 
 def read(
     paths: Paths,
     *,
+    include: Include = None,
+    exclude: Exclude = None,
+    no_ignore: NoIgnore = False,
     password: Password = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -26,9 +39,10 @@ def read(
 
     Example: spsl read report.pdf --json
     """
+    wanted = selection(include, exclude, no_ignore=no_ignore)
     streams = Streams.detect(plain=plain)
     with make_reporter(streams, quiet=quiet, plain=plain) as report:
-        collection = _collect(paths, password, report)
+        collection = _collect(paths, password, wanted, report)
     if as_json:
         write_json(streams, read_json(collection))
     elif collection.documents:
@@ -38,14 +52,8 @@ def read(
     leave_with_skips(collection)
 
 
-def _collect(paths: list[str], password: str | None, report: Reporter) -> Collection:
-    begun = time.perf_counter()
-
-    def progress(done: int, total: int, _name: str) -> None:
-        if total:
-            report(Progress("read documents", done, total, "files", time.perf_counter() - begun))
-
-    collection = read_paths(paths, stdin=standard_input(), password=password, on_progress=progress)
+def _collect(paths: list[str], password: str | None, wanted: Selection, report: Reporter) -> Collection:
+    collection = read_documents(paths, report, stdin=standard_input(), password=password, selection=wanted)
     for document in collection.documents:
         for text in document.notices:
             report(Notice(f"{document.path}: {text}"))

@@ -7,7 +7,20 @@ from typing import Annotated
 import typer
 
 from spsl_cli.answer import Answer
-from spsl_cli.cli.options import AsJson, Debug, OutputFile, Password, Paths, Plain, Quiet, with_settings
+from spsl_cli.cli.options import (
+    AsJson,
+    Debug,
+    Exclude,
+    Include,
+    NoIgnore,
+    OutputFile,
+    Password,
+    Paths,
+    Plain,
+    Quiet,
+    selection,
+    with_settings,
+)
 from spsl_cli.cli.output import run_and_deliver, standard_input
 from spsl_cli.config import Settings
 from spsl_cli.errors import UsageError
@@ -26,6 +39,9 @@ def summarize(
         str | None, typer.Option("--length", metavar="short|medium|long|N", help="Words to aim at.")
     ] = None,
     focus: Annotated[str | None, typer.Option("--focus", help="What the summary should dwell on.")] = None,
+    include: Include = None,
+    exclude: Exclude = None,
+    no_ignore: NoIgnore = False,
     password: Password = None,
     output: OutputFile = None,
     as_json: AsJson = False,
@@ -39,9 +55,10 @@ def summarize(
     Example: spsl summarize folder/ --length short
     """
     request = Request("summarize", focus=focus, length=_words(length))
+    wanted = selection(include, exclude, no_ignore=no_ignore)
 
     def work(session: Session) -> list[Answer]:
-        return [session.answer(session.read(paths, standard_input(), password), request)]
+        return [session.answer(session.read(paths, standard_input(), password, wanted), request)]
 
     streams = Streams.detect(plain=plain)
     run_and_deliver(settings, streams, work, quiet=quiet, plain=plain, as_json=as_json, output=output)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from spsl_cli.documents.collect import read_paths
+from spsl_cli.documents.discovery import Selection
 from spsl_cli.documents.document import Collection, Document, Page, Place, Skip
 from spsl_cli.documents.limits import Limits
 
-__all__ = ["Collection", "Document", "Limits", "Page", "Place", "Skip", "read_paths"]
+__all__ = ["Collection", "Document", "Limits", "Page", "Place", "Selection", "Skip", "read_paths"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from spsl_cli.documents import markdown, text, unsupported
+from spsl_cli.documents import docx, epub, html, mail, markdown, notebook, table, text, unsupported
 from spsl_cli.documents.pdf import reader as pdf
 from spsl_cli.documents.source import Extract, Source
 
@@ -24,7 +24,13 @@ class Kind:
 
 KINDS = (
     Kind("PDF", pdf.matches, pdf.read),
+    Kind("Word", docx.matches, docx.read),
+    Kind("EPUB", epub.matches, epub.read),
     Kind("unsupported", unsupported.matches, unsupported.read),
+    Kind("HTML", html.matches, html.read),
+    Kind("notebook", notebook.matches, notebook.read),
+    Kind("e-mail", mail.matches, mail.read),
+    Kind("table", table.matches, table.read),
     Kind("Markdown", markdown.matches, markdown.read),
     Kind("text", text.matches, text.read),
 )

@@ -25,3 +25,21 @@ class Limits:
 
     document_characters: int = 50_000_000
     """A document with more text is skipped."""
+
+    archive_members: int = 20_000
+    """An archive (DOCX, EPUB) of more members is skipped."""
+
+    archive_bytes: int = 512 * MEBIBYTE
+    """An archive is skipped as soon as what was unpacked of it exceeds this; its members' stated sizes are not trusted."""
+
+    nesting: int = 1_000
+    """Markup nested deeper than this is refused, not cut."""
+
+    page_seconds: float = 20.0
+    """A PDF page that takes longer is left out with a warning."""
+
+    document_seconds: float = 600.0
+    """When a PDF has taken this long, its remaining pages are left out with a warning."""
+
+    parser_bytes: int = 2048 * MEBIBYTE
+    """Address space of the process that parses a PDF, beyond the file's own size."""

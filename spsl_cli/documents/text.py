@@ -1,4 +1,4 @@
-"""The kind for plain text and source code: one page, as it stands. Also reads what other kinds are not read as yet."""
+"""The kind for plain text and source code: one page, as it stands."""
 
 from __future__ import annotations
 
@@ -9,13 +9,6 @@ from spsl_cli.documents.encoding import decode
 from spsl_cli.documents.source import Extract, Source, UnreadableError
 
 MEDIA_TYPE = "text/plain"
-_READ_AS_SOURCE = {
-    ".html": "HTML is",
-    ".htm": "HTML is",
-    ".xhtml": "HTML is",
-    ".ipynb": "a notebook is",
-    ".eml": "an e-mail message is",
-}
 _HTML_START = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
 )
@@ -38,9 +31,7 @@ def read_as(source: Source, media_type: str) -> Extract:
     decoded = decode(source.data)
     if not decoded.text.strip():
         raise UnreadableError("no text")
-    what = _READ_AS_SOURCE.get(source.suffix) or ("HTML is" if is_html(source.data) else None)
-    warnings = (*decoded.warnings, f"{what} read as its source text for now") if what else decoded.warnings
-    return Extract(media_type, (Page(1, decoded.text),), decoded.encoding, warnings)
+    return Extract(media_type, (Page(1, decoded.text),), decoded.encoding, decoded.warnings)
 
 
 def is_html(data: bytes) -> bool:

@@ -1,24 +1,21 @@
-"""The kinds that are recognised only to be refused by name: office documents, books, archives, and binary data."""
+"""The kinds that are recognised only to be refused by name: presentations, workbooks, archives, and binary data."""
 
 from __future__ import annotations
 
 import io
 import zipfile
 
-from spsl_cli.documents.encoding import mark
+from spsl_cli.documents.encoding import mark, wide
 from spsl_cli.documents.source import Extract, Source, UnreadableError
 
 _ZIP_SIGNS = (b"PK\x03\x04", b"PK\x05\x06")
 _ZIP_KINDS = {
-    ".docx": "a Word document (.docx)",
     ".pptx": "a PowerPoint presentation (.pptx)",
     ".xlsx": "an Excel workbook (.xlsx)",
     ".odt": "an OpenDocument text (.odt)",
-    ".epub": "an EPUB book (.epub)",
 }
-_FOLDERS = {"word/": ".docx", "ppt/": ".pptx", "xl/": ".xlsx"}
+_FOLDERS = {"ppt/": ".pptx", "xl/": ".xlsx"}
 _MIME_TYPES = {
-    b"application/epub+zip": ".epub",
     b"application/vnd.oasis.opendocument.text": ".odt",
 }
 _LONGEST_MIME_TYPE = 100
@@ -43,9 +40,9 @@ def read(source: Source) -> Extract:
 
 
 def is_binary(data: bytes) -> bool:
-    """NUL anywhere or one control byte in twenty, unless a byte order mark announces wide characters."""
+    """NUL anywhere or one control byte in twenty, unless the data are text in wide characters."""
     found = mark(data)
-    if found and found[1] != "utf-8":
+    if (found and found[1] != "utf-8") or wide(data) is not None:
         return False
     controls = len(data) - len(data.translate(None, _CONTROLS))
     return b"\0" in data or controls > _MOST_CONTROLS * len(data)

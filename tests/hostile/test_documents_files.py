@@ -6,6 +6,7 @@ import errno
 import os
 import socket
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -187,3 +188,102 @@ def test_ten_thousand_entries(tree):
     told = reasons(read_paths(["t"]))
     assert len(told) == 10_000
     assert set(told.values()) == {"empty file"}
+
+
+def test_a_gitignore_that_cannot_be_obeyed_is_named(tree):
+    for name in ("pipe", "link", "large", "many", "folder"):
+        (tree / name).mkdir()
+    os.mkfifo(tree / "pipe" / ".gitignore")
+    Path("outside").write_text("*\n")
+    (tree / "link" / ".gitignore").symlink_to("../../outside")
+    (tree / "large" / ".gitignore").write_bytes(b"#" * (1 << 20) + b"\n*\n")
+    (tree / "many" / ".gitignore").write_text("*x\n" * 2001)
+    (tree / "folder" / ".gitignore").mkdir()
+    told = reasons(read_paths(["t"]))
+    assert told.pop("t").startswith("5 hidden entries left out")
+    begin = "cannot be obeyed, so what it names may be read: "
+    assert told == {
+        "t/large/.gitignore": f"{begin}larger than the limit of 1,048,576 bytes",
+        "t/link/.gitignore": f"{begin}not a regular file",
+        "t/many/.gitignore": f"{begin}more than 2,000 patterns with wildcards or `!`",
+        "t/pipe/.gitignore": f"{begin}not a regular file",
+    }
+
+
+def test_a_gitignore_of_any_bytes_is_obeyed(tree):
+    (tree / ".gitignore").write_bytes(b"\xff\xfe\0\n*.log\r\n\x1b[31m\n\xc3\n")
+    (tree / "a.log").write_text("Not wanted.")
+    assert reasons(read_paths(["t"]))["t"].endswith(": a.log")
+
+
+def test_a_file_that_vanishes_costs_nothing_else(tree):
+    (tree / "later.txt").write_text("Gone before it is read.")
+
+    def remove(done, total, name):
+        (tree / "later.txt").unlink(missing_ok=True)
+
+    assert reasons(read_paths(["t"], on_progress=remove)) == {"t/later.txt": "no such file or directory"}
+
+
+def test_a_folder_that_vanishes_costs_nothing_else(tree, monkeypatch):
+    (tree / "sub" / "deeper").mkdir(parents=True)
+    real = os.scandir
+
+    def vanish(path):
+        if Path(path).name == "sub":
+            (tree / "sub" / "deeper").rmdir()
+            (tree / "sub").rmdir()
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", vanish)
+    assert reasons(read_paths(["t"])) == {"t/sub": "cannot be listed: no such file or directory"}
+
+
+def test_entries_left_out_are_named_safely(tree):
+    try:
+        for name in (b"a\x1b[31m.log", b"b\n.log", b"c\xe9.log"):
+            Path(os.fsdecode(os.fsencode(tree) + b"/" + name)).touch()
+    except OSError:
+        pytest.skip("this file system does not take the names")
+    (tree / ".gitignore").write_text("*.log\n")
+    assert read_paths(["t"]).skipped[1].reason.endswith(r"a\x1b[31m.log, b\n.log, c\xe9.log")
+
+
+@pytest.fixture
+def nested(tree):
+    """Makes so many folders of one name, each in the one before, and writes a file into the last; removes them."""
+
+    def make(name: str, levels: int) -> None:
+        here = os.open(tree, os.O_RDONLY)
+        for _ in range(levels):
+            os.mkdir(name, dir_fd=here)
+            deeper = os.open(name, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = deeper
+        with os.fdopen(os.open("low.txt", os.O_CREAT | os.O_WRONLY, dir_fd=here), "wb") as file:
+            file.write(b"Down here.")
+        os.close(here)
+
+    yield make
+    subprocess.run(["rm", "-rf", str(tree)], check=True)  # noqa: S607 - Python's own would recurse too deep
+
+
+def test_a_thousand_levels(tree, nested):
+    nested("d", 1000)
+    (tree / ".gitignore").write_text("nothing-here\n")
+    collection = read_paths(["t"])
+    assert [document.text for document in collection.documents] == ["Down here.", "A good file."]
+
+
+def test_deeper_than_a_path_can_say(tree, nested):
+    nested("n" * 200, 30)
+    assert list(reasons(read_paths(["t"])).values()) == ["cannot be listed: the path is too long"]
+
+
+def test_five_thousand_entries_left_out_are_one_line(tree):
+    many = tree / "many"
+    many.mkdir()
+    for number in range(5_000):
+        os.close(os.open(many / f"{number:06}.o", os.O_CREAT))
+    (tree / ".gitignore").write_text("*.o\n" + "".join(f"*.x{number}\n" for number in range(100)) + "!keep*\n")
+    assert reasons(read_paths(["t"]))["t"].startswith("5,000 entries left out by .gitignore")

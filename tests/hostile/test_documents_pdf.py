@@ -6,9 +6,11 @@ import random
 import zlib
 
 import pytest
-from pypdf import PageObject
 
 from spsl_cli.documents import read_paths
+from spsl_cli.documents.pdf.assembly import assemble
+from spsl_cli.documents.pdf.extraction import PdfPages
+from spsl_cli.documents.pdf.interpreter import Interpreter
 from spsl_cli.documents.source import Source
 from tests.unit.test_documents_pdf import glyphs, lines, make_pdf, read_one, reason
 
@@ -63,28 +65,22 @@ def test_one_page_that_unpacks_to_a_hundred_megabytes(tmp_path):
     "error", [KeyError("/Font"), RecursionError(), MemoryError(), ZeroDivisionError(), ValueError("x\ny")]
 )
 @pytest.mark.parametrize("failing", [1, 2, 3])
-def test_a_page_that_fails_costs_itself_only(tmp_path, monkeypatch, error, failing):
-    real, calls = PageObject.extract_text, []
+def test_a_page_that_fails_costs_itself_only(monkeypatch, error, failing):
+    real, calls = Interpreter.run, []
 
-    def extract_text(self):
+    def run(self, data):
         calls.append(self)
         if len(calls) == failing:
             raise error
-        return real(self)
+        return real(self, data)
 
-    monkeypatch.setattr(PageObject, "extract_text", extract_text)
-    document = read_one(tmp_path, book(3))
-    assert [bool(page.text) for page in document.pages] == [number != failing for number in (1, 2, 3)]
-    assert document.notices[0].startswith(f"page {failing}: could not be read: ")
-    assert "\n" not in document.notices[0]
-
-
-def test_when_every_page_fails_the_file_is_skipped(tmp_path, monkeypatch):
-    def extract_text(self):
-        raise ValueError("no way")
-
-    monkeypatch.setattr(PageObject, "extract_text", extract_text)
-    assert reason(tmp_path, book(3)) == "broken PDF: no text in 3 pages; the first failure: no way"
+    monkeypatch.setattr(Interpreter, "run", run)
+    opened = PdfPages(Source("file.pdf", book(3)), pdfium=False)  # in this process, for a patch reaches no other
+    pages = assemble(opened.outline, [opened.page(index) for index in range(3)]).pages
+    assert [bool(page.text) for page in pages] == [number != failing for number in (1, 2, 3)]
+    assert pages[failing - 1].warnings[0].startswith("could not be read: ")
+    assert "\n" not in pages[failing - 1].warnings[0]
+    assert not any(page.warnings for page in pages if page.number != failing)
 
 
 def test_a_catalog_without_pages_says_what_is_missing(tmp_path):
@@ -118,8 +114,7 @@ def test_text_of_a_page_never_holds_controls_or_separators(tmp_path):
 def test_mutated_files_neither_raise_nor_reach_stderr(tmp_path, capfd):
     """Two hundred files with a few bytes changed, removed or doubled; the seed is fixed."""
     chance, data = random.Random(11), book(3)
-    path = tmp_path / "file.pdf"
-    for _ in range(200):
+    for number in range(200):
         mutated = bytearray(data)
         for _ in range(chance.randint(1, 8)):
             at = chance.randrange(len(mutated))
@@ -130,13 +125,13 @@ def test_mutated_files_neither_raise_nor_reach_stderr(tmp_path, capfd):
                     del mutated[at : at + chance.randint(1, 40)]
                 case _:
                     mutated[at:at] = mutated[at : at + chance.randint(1, 40)]
-        path.write_bytes(mutated)
-        collection = read_paths([str(path)])
-        assert len(collection.documents) + len(collection.skipped) == 1
-        assert not any(skip.reason.startswith("could not be read") for skip in collection.skipped)
-        for document in collection.documents:
-            assert [page.number for page in document.pages] == list(range(1, len(document.pages) + 1))
-            document.text.encode()
+        (tmp_path / f"{number}.pdf").write_bytes(mutated)
+    collection = read_paths([str(tmp_path)])
+    assert len(collection.documents) + len(collection.skipped) == 200
+    assert not any(skip.reason.startswith("could not be read") for skip in collection.skipped)
+    for document in collection.documents:
+        assert [page.number for page in document.pages] == list(range(1, len(document.pages) + 1))
+        document.text.encode()
     assert capfd.readouterr() == ("", "")
 
 

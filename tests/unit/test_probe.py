@@ -10,10 +10,10 @@ from spsl_cli.decoding import target as target_module
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.decoding.forward_state import ForwardState
 from spsl_cli.decoding.kv_cache import LayerCache
-from spsl_cli.native import kernels
 from spsl_cli.decoding.probe import LONGEST_WINDOW, LOOSE_TOLERANCE, PREFILL, VERIFY, Probe, _difference
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.errors import UnsupportedModelError
+from spsl_cli.native import kernels
 from tests.exact.families import SIZES, draw_weights
 from tests.models import tiny_model
 

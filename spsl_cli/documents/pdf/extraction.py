@@ -2,82 +2,139 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pypdf import PageObject, apply_configuration
 
-from spsl_cli.documents.document import Page
-from spsl_cli.documents.limits import Limits
-from spsl_cli.documents.pdf import hyphens
+from spsl_cli.documents.encoding import REPLACEMENT
+from spsl_cli.documents.pdf.assembly import assemble
+from spsl_cli.documents.pdf.contents import content, visible_area
+from spsl_cli.documents.pdf.doubles import single
+from spsl_cli.documents.pdf.faces import Faces
+from spsl_cli.documents.pdf.fields import entries, has_xfa
 from spsl_cli.documents.pdf.glyphs import readable
+from spsl_cli.documents.pdf.interpreter import Interpreter
 from spsl_cli.documents.pdf.labels import printed_labels
+from spsl_cli.documents.pdf.layers import Layers
+from spsl_cli.documents.pdf.layout import page_text
 from spsl_cli.documents.pdf.log import Messages, captured
 from spsl_cli.documents.pdf.opening import open_pdf
+from spsl_cli.documents.pdf.raw import Outline, RawPage
+from spsl_cli.documents.pdf.second import SecondReader, is_better
+from spsl_cli.documents.pdf.visibility import seen
 from spsl_cli.documents.source import Extract, Source, UnreadableError
 from spsl_cli.documents.wording import count, failure
 
-MEDIA_TYPE = "application/pdf"
-
-
-@dataclass(frozen=True)
-class _Raw:
-    """A page as extracted; `failed` says why it could not be, `warnings` whatever else is to be told."""
-
-    text: str = ""
-    failed: str | None = None
-    warnings: tuple[str, ...] = ()
+_XFA = "its form is of the kind XFA, whose own text is not read; what stands on the pages is"
 
 
 def extract(source: Source) -> Extract:
-    """Reads all pages. Raises UnreadableError if the file cannot be opened, exceeds a limit, or holds no text."""
+    """Reads all pages in this process. Raises UnreadableError if the file cannot be opened or holds no text."""
+    opened = PdfPages(source)
+    return assemble(opened.outline, [opened.page(index) for index in range(opened.outline.total)])
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """`doubt` says why another reading may be better; `failed` that there is none at all."""
+
+    text: str = ""
+    warnings: tuple[str, ...] = ()
+    doubt: str = ""
+    failed: str | None = None
+    hidden: bool = False
+
+
+class PdfPages:
+    """The pages of one PDF, each read when it is asked for.
+
+    Raises UnreadableError if the file cannot be opened or exceeds a limit. With `pdfium=False` no code in C runs.
+    """
+
+    def __init__(self, source: Source, *, pdfium: bool = True) -> None:
+        self._limits = source.limits
+        with _quiet() as messages:
+            opened = open_pdf(source)
+            total = len(opened.pages)
+            if total > source.limits.pages:
+                raise UnreadableError(f"{count(total, 'page')}, more than the limit of {source.limits.pages:,}")
+            warnings = messages.take()
+            if opened.mended:
+                # What pypdf remarked on the way says the same in its own terms.
+                warnings = ("damaged PDF: its list of objects was rebuilt, and parts may be missing",)
+            if has_xfa(opened.reader.root_object):
+                warnings = (*warnings, _XFA)
+            self._pages = opened.pages
+            self._faces = Faces(opened.reader)
+            self._layers = Layers(opened.reader)
+            self.outline = Outline(total, tuple(printed_labels(opened.reader, total)), warnings)
+        self._second = SecondReader(source, total) if pdfium else None
+
+    def page(self, index: int) -> RawPage:
+        """The page at `index` (from 0). What goes wrong with it is told in the result, never raised."""
+        with _quiet() as messages:
+            page = self._pages[index]
+            if page is None:
+                return _failed("it is missing from the file", messages.take())
+            try:
+                reading = self._read(page)
+            except Exception as error:  # noqa: BLE001 - on damaged pages pypdf raises whatever its parsing runs into
+                reading = _Reading(failed=failure(error), doubt="failed")
+            if reading.doubt and not reading.hidden:
+                reading = self._checked(reading, index)
+            return self._raw(reading, messages.take())
+
+    def _read(self, page: PageObject) -> _Reading:
+        data, missing = content(page)
+        area = visible_area(page)
+        drawing = Interpreter(page, area, self._faces, self._layers)
+        drawing.run(data)
+        visible = seen(single(drawing.runs), drawing.surface, area)
+        drawn = page_text(visible.runs, entries(page))
+        text = readable(drawn)
+        warnings = visible.warnings
+        cut = missing or drawing.cut
+        if cut:
+            warnings = (f"part of it could not be read: {cut}", *warnings)
+        # Only what the first reader does not know: where the file itself states nonsense, the second one errs as well.
+        doubt = "unknown characters" if REPLACEMENT in drawn else ""
+        if cut or drawing.guessed or (drawing.shown and not drawing.runs):
+            doubt = doubt or "guesses"
+        return _Reading(text.text, warnings, doubt, None, visible.hidden)
+
+    def _checked(self, reading: _Reading, index: int) -> _Reading:
+        """The reading, or a second one where that is the better one."""
+        second = self._second.text(index) if self._second is not None else None
+        if second is None or not second.text.strip() or not is_better(reading.text, second):
+            return reading
+        warnings = reading.warnings
+        if reading.failed is not None:
+            warnings = (f"read by another program library, for the first one failed: {reading.failed}",)
+        return _Reading(second.text, warnings)
+
+    def _raw(self, reading: _Reading, remarks: tuple[str, ...]) -> RawPage:
+        text, most = reading.text, self._limits.page_characters
+        if reading.failed is not None:
+            return _failed(reading.failed, remarks)
+        if len(text) > most:
+            return _failed(f"{len(text):,} characters, more than the limit of {most:,}", remarks)
+        warnings = (*reading.warnings, *remarks)
+        unknown = readable(text).unknown
+        if unknown:
+            warnings = (f"{count(unknown, 'character')} without a known meaning, shown as U+FFFD", *warnings)
+        if not text.strip():
+            warnings = ("no text (image only?)", *warnings)
+        return RawPage(text, None, warnings)
+
+
+@contextmanager
+def _quiet() -> Iterator[Messages]:
     # No program outside this process is ever run on a document's data, so pypdf's JBIG2 helper is switched off.
     with captured() as messages, apply_configuration(jbig2dec_binary=None):
-        opened = open_pdf(source)
-        total = len(opened.pages)
-        if total > source.limits.pages:
-            raise UnreadableError(f"{count(total, 'page')}, more than the limit of {source.limits.pages:,}")
-        warnings = messages.take()
-        if opened.mended:
-            # What pypdf remarked on the way says the same in its own terms.
-            warnings = ("damaged PDF: its list of objects was rebuilt, and parts may be missing",)
-        raw = [_raw(page, source.limits, messages) for page in opened.pages]
-        labels = printed_labels(opened.reader, total)
-    _check(raw)
-    words = hyphens.vocabulary(page.text for page in raw)
-    pages = tuple(
-        Page(number, hyphens.join(page.text, words), label, page.warnings)
-        for number, (page, label) in enumerate(zip(raw, labels, strict=True), 1)
-    )
-    return Extract(MEDIA_TYPE, pages, None, warnings)
+        yield messages
 
 
-def _raw(page: PageObject | None, limits: Limits, messages: Messages) -> _Raw:
-    if page is None:
-        return _failed("it is missing from the file", messages)
-    try:
-        text = page.extract_text()
-    except Exception as error:  # noqa: BLE001 - on damaged pages pypdf raises whatever its parsing runs into
-        return _failed(failure(error), messages)
-    clean = readable(text)
-    if len(clean.text) > limits.page_characters:
-        return _failed(f"{len(clean.text):,} characters, more than the limit of {limits.page_characters:,}", messages)
-    warnings = messages.take()
-    if clean.unknown:
-        warnings = (f"{count(clean.unknown, 'character')} without a known meaning, shown as U+FFFD", *warnings)
-    if not clean.text.strip():
-        warnings = ("no text (image only?)", *warnings)
-    return _Raw(clean.text, None, warnings)
-
-
-def _failed(reason: str, messages: Messages) -> _Raw:
-    return _Raw("", reason, (f"could not be read: {reason}", *messages.take()))
-
-
-def _check(raw: list[_Raw]) -> None:
-    """Refuses a file of which nothing is left."""
-    if any(page.text.strip() for page in raw):
-        return
-    failed = next((page.failed for page in raw if page.failed), None)
-    if failed:
-        raise UnreadableError(f"broken PDF: no text in {count(len(raw), 'page')}; the first failure: {failed}")
-    raise UnreadableError(f"no text in {count(len(raw), 'page')} (scanned? OCR is not part of spsl)")
+def _failed(reason: str, remarks: tuple[str, ...]) -> RawPage:
+    return RawPage("", reason, (f"could not be read: {reason}", *remarks))

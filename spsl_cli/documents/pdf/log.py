@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from spsl_cli.documents.wording import count, one_line
 
 _MOST_MESSAGES = 3
+# Where pypdf cannot tell what a font's codes mean, it is found out by other ways, and told if it is not.
+_SETTLED = ("Advanced encoding", "fontTools is required")
 
 
 class Messages(logging.Handler):
@@ -25,6 +27,8 @@ class Messages(logging.Handler):
             text = record.getMessage()
         except Exception:  # noqa: BLE001 - a message is made of the document's own objects, whose repr may fail
             text = str(record.msg)
+        if text.startswith(_SETTLED):
+            return
         # A dictionary of the file, printed out, tells a user nothing and makes each message differ from the last.
         message = one_line(f"pypdf: {text.partition('{')[0]}")
         if message in self._seen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from spsl_cli.documents import text
+from spsl_cli.documents.pdf.supervisor import read_pdf
 from spsl_cli.documents.source import Extract, Source, UnreadableError
 from spsl_cli.documents.unsupported import is_binary
 
@@ -23,12 +24,12 @@ def matches(source: Source) -> bool:
 
 def read(source: Source) -> Extract:
     """Text, printed labels and warnings, page by page. Raises UnreadableError."""
-    if not has_header(source.data) and not is_binary(source.data):
-        return _read_impostor(source)
-    # pypdf takes 0.1 s to import, which only those with a PDF should pay.
-    from spsl_cli.documents.pdf.extraction import extract  # noqa: PLC0415
+    return read_pdf(source) if is_parsed(source) else _read_impostor(source)
 
-    return extract(source)
+
+def is_parsed(source: Source) -> bool:
+    """Whether a source that `matches` goes to a process that parses PDFs; the others are PDFs by name only."""
+    return has_header(source.data) or is_binary(source.data)
 
 
 def has_header(data: bytes) -> bool:

@@ -1,0 +1,34 @@
+"""The extracted pages of a PDF -> a document. Knows text and page numbers, no PDF and no library that reads one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spsl_cli.documents.document import Page
+from spsl_cli.documents.pdf import hyphens
+from spsl_cli.documents.pdf.raw import Outline, RawPage
+from spsl_cli.documents.source import Extract, UnreadableError
+from spsl_cli.documents.wording import count
+
+MEDIA_TYPE = "application/pdf"
+
+
+def assemble(outline: Outline, pages: Sequence[RawPage]) -> Extract:
+    """Page `n` of the result is `pages[n - 1]`, whatever became of it. Raises UnreadableError if nothing is left."""
+    _check(pages)
+    words = hyphens.vocabulary(page.text for page in pages)
+    made = tuple(
+        Page(number, hyphens.join(page.text, words), label, page.warnings)
+        for number, (page, label) in enumerate(zip(pages, outline.labels, strict=True), 1)
+    )
+    return Extract(MEDIA_TYPE, made, None, outline.warnings)
+
+
+def _check(pages: Sequence[RawPage]) -> None:
+    """Refuses a file of which nothing is left."""
+    if any(page.text.strip() for page in pages):
+        return
+    failed = next((page.failed for page in pages if page.failed), None)
+    if failed:
+        raise UnreadableError(f"broken PDF: no text in {count(len(pages), 'page')}; the first failure: {failed}")
+    raise UnreadableError(f"no text in {count(len(pages), 'page')} (scanned? OCR is not part of spsl)")

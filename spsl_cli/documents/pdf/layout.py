@@ -1,0 +1,59 @@
+"""Runs and what was entered on a page -> its text in reading order. Knows no PDF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from spsl_cli.documents.pdf.columns import in_reading_order
+from spsl_cli.documents.pdf.fields import Entry
+from spsl_cli.documents.pdf.rows import Row, rows
+from spsl_cli.documents.pdf.runs import Run, inside
+
+_UPRIGHT = (1.0, 0.0)
+_NEARLY_UPRIGHT = 0.9
+# Where an entry's line is supposed above the lower edge of its box, in parts of the box's height.
+_BASELINE = 0.3
+_TALLEST_LINE = 30.0
+
+
+def page_text(runs: Sequence[Run], entries: Iterable[Entry] = ()) -> str:
+    """The text, a line for each row of a column. Entries stand beside what is printed at their height, remarks last."""
+    drawn = rows(runs)
+    remarks: list[str] = []
+    for entry in entries:
+        value = " ".join(entry.value.split()) if entry.remark else "\n".join(entry.value.splitlines())
+        if entry.remark:
+            remarks.append(f"[{entry.label}: {value}]")
+        elif not _is_printed(value, entry, runs):
+            _place(entry, value, drawn)
+    return "\n".join((*in_reading_order(drawn), *remarks))
+
+
+def _is_printed(value: str, entry: Entry, runs: Iterable[Run]) -> bool:
+    """Whether the page shows an entry's value by itself."""
+    return any(value in run.text and inside(run.x, run.y, entry.box, 2.0) for run in runs)
+
+
+def _place(entry: Entry, value: str, drawn: list[Row]) -> None:
+    """Puts an entry into the row at its height; without one, on a row of its own that begins with its label."""
+    left, low, right, high = entry.box
+    baseline = high - min(high - low, _TALLEST_LINE) * (1 - _BASELINE)
+    size = min(max(high - low, 4.0), 12.0)
+    beside = [row for row in drawn if row.direction[0] > _NEARLY_UPRIGHT and low - 2 <= row.height <= high]
+    run = Run(value, left, baseline, right, baseline, size, 1.0, _UPRIGHT)
+    if entry.label and beside:
+        row = min(beside, key=lambda row: (_distance(row, left, right), abs(row.height - baseline)))
+        run.y = run.end_y = row.runs[0].y
+        row.runs.append(run)
+        row.runs.sort(key=lambda run: run.x)
+        return
+    if entry.label:
+        run.text = f"{entry.label}: {value}"
+    above = [at for at, row in enumerate(drawn) if row.direction[0] > _NEARLY_UPRIGHT and row.height >= baseline]
+    at = max(above, key=lambda at: (-drawn[at].height, at)) + 1 if above else 0
+    drawn.insert(at, Row(_UPRIGHT, baseline, size, [run]))
+
+
+def _distance(row: Row, left: float, right: float) -> float:
+    """How far the nearest run of a row stands from a box, to its left or right."""
+    return min(max(run.x - right, left - run.end_x, 0.0) for run in row.runs)

@@ -1,0 +1,77 @@
+"""How much of real PDFs is found, against another library's text: where SPSL_TEST_DOCUMENTS names a folder of them.
+
+A file is opened without a password. Files in whose reading the two differ for a reason are judged by their words alone:
+columns that are drawn line by line, right-to-left text, and text that nobody sees.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import pypdfium2
+import pytest
+
+from spsl_cli.documents.pdf import hyphens
+from spsl_cli.documents.pdf.assembly import assemble
+from spsl_cli.documents.pdf.extraction import PdfPages
+from spsl_cli.documents.pdf.raw import Outline
+from spsl_cli.documents.pdf.second import cleaned
+from spsl_cli.documents.source import Source, UnreadableError
+
+FOLDER = os.environ.get("SPSL_TEST_DOCUMENTS")
+FILES = sorted(Path(FOLDER).rglob("*.pdf")) if FOLDER else []
+PAGES = 12
+WANTED = 0.99
+WORD = re.compile(r"\w+")
+RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not FOLDER, reason="SPSL_TEST_DOCUMENTS names no folder")]
+
+
+def readings(path: Path) -> list[tuple[list[str], list[str], tuple[str, ...]]]:
+    """For up to PAGES pages spread over the file: the other library's words, ours, and what we warn of."""
+    data = path.read_bytes()
+    try:
+        opened = PdfPages(Source(path.name, data))
+        document = pypdfium2.PdfDocument(data)
+    except (UnreadableError, pypdfium2.PdfiumError) as error:
+        pytest.skip(f"cannot be opened: {error}")
+    total = min(opened.outline.total, len(document))
+    chosen = range(0, total, max(1, total // PAGES))
+    theirs = [_plain(document[index].get_textpage().get_text_range()) for index in chosen]
+    known = hyphens.vocabulary(theirs)
+    theirs = [hyphens.join(text, known) for text in theirs]
+    try:
+        ours = assemble(Outline(len(chosen), (None,) * len(chosen)), [opened.page(index) for index in chosen]).pages
+    except UnreadableError:
+        assert not any(text.strip() for text in theirs)
+        pytest.skip("no text")
+    return [(WORD.findall(a), WORD.findall(b.text), b.warnings) for a, b in zip(theirs, ours, strict=True)]
+
+
+def _plain(text: str) -> str:
+    """Cleaned of pdfium's own signs, with the long s that it makes of one ligature as the s that it stands for."""
+    return cleaned(text).text.replace("\u017f", "s")
+
+
+def in_order(theirs: list[str], ours: list[str]) -> int:
+    blocks = SequenceMatcher(None, theirs, ours, autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks)
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_nearly_all_words_are_found(path):
+    wanted = found = 0
+    for theirs, ours, warnings in readings(path):
+        if any(warning.startswith("hidden text left out") for warning in warnings):
+            theirs = list((Counter(theirs) & Counter(ours)).elements()) or theirs  # noqa: PLW2901 - told, so not missed
+        wanted += len(theirs)
+        shared = in_order(theirs, ours)
+        if shared < WANTED * len(theirs):
+            shared = max(shared, (Counter(theirs) & Counter(ours)).total())
+        found += shared if not RIGHT_TO_LEFT.search(" ".join(ours)) else len(theirs)
+    assert found >= WANTED * wanted, f"{found} of {wanted} words"
