@@ -141,7 +141,7 @@ def _read_file(file: Path) -> dict[str, Any]:
     unknown = sorted(set(content) - set(NAMES))
     if unknown:
         names = ", ".join(unknown)
-        raise UsageError(f"the settings file {file} has unknown names: {names}", hint="spsl doctor lists the known")
+        raise UsageError(f"the settings file {file} has unknown names: {names}", hint=f"the known are {', '.join(NAMES)}")
     return content
 
 

@@ -30,7 +30,7 @@ class Limits:
     """An archive (DOCX, EPUB) of more members is skipped."""
 
     archive_bytes: int = 512 * MEBIBYTE
-    """An archive is skipped as soon as what was unpacked of it exceeds this; its members' stated sizes are not trusted."""
+    """An archive is skipped as soon as what was unpacked of it exceeds this; stated sizes are not trusted."""
 
     nesting: int = 1_000
     """Markup nested deeper than this is refused, not cut."""

@@ -176,7 +176,7 @@ def test_empty_question(note, question):
 
 
 def test_no_question_and_no_document(note):
-    check_failed(spsl("ask", note), 2, "needs documents")
+    check_failed(spsl("ask", note), 2, "is the question")
     check_failed(spsl("ask"), 2, "spsl ask --help")
     check_failed(spsl(), 2, "spsl --help")
 
