@@ -140,8 +140,8 @@ def _read_file(file: Path) -> dict[str, Any]:
         raise UsageError(f"the settings file {file} cannot be read: {error}", hint="mend or remove it") from error
     unknown = sorted(set(content) - set(NAMES))
     if unknown:
-        names = ", ".join(unknown)
-        raise UsageError(f"the settings file {file} has unknown names: {names}", hint=f"the known are {', '.join(NAMES)}")
+        names, known = ", ".join(unknown), ", ".join(NAMES)
+        raise UsageError(f"the settings file {file} has unknown names: {names}", hint=f"the known are {known}")
     return content
 
 

@@ -54,7 +54,8 @@ def ask(
     """
     paths, questions = (words, question) if question else (words[:-1], words[-1:])
     if not paths:
-        raise UsageError(f"a question needs documents: {words[-1]!r} is the question", hint='spsl ask PATH... "QUESTION"')
+        hint = 'spsl ask PATH... "QUESTION"'
+        raise UsageError(f"a question needs documents: {words[-1]!r} is the question", hint=hint)
     if any(not text.strip() for text in questions):
         raise UsageError("the question is empty", hint="give it as the last argument or with -q")
     wanted = selection(include, exclude, no_ignore=no_ignore)

@@ -84,7 +84,9 @@ Exclude = Annotated[
     typer.Option("--exclude", metavar="GLOB", help="Of folders, no files that fit, as in a .gitignore; may repeat."),
 ]
 NoIgnore = Annotated[bool, typer.Option("--no-ignore", help="Read what .gitignore leaves out; hidden files stay out.")]
-Password = Annotated[str | None, typer.Option("--password", envvar="SPSL_PASSWORD", help="Password of an encrypted PDF.")]
+Password = Annotated[
+    str | None, typer.Option("--password", envvar="SPSL_PASSWORD", help="Password of an encrypted PDF.")
+]
 OutputFile = Annotated[
     str | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
 ]

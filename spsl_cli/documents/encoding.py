@@ -30,6 +30,7 @@ _MARKS = (
 _NOT_TEXT = frozenset({"Cc", "Cn", "Co", "Cs"})
 _CONTROLS_OF_TEXT = frozenset("\t\n\f\r\x1b")
 _MOST_NOT_TEXT = 0.01
+_FEWEST = 8  # characters; fewer may be anything
 _FEW = 200  # characters; so few must have many zero bytes to be UTF-16
 _ZEROS_OF_FEW, _ZEROS_OF_MANY = 0.25, 0.005
 _SAMPLES, _SAMPLE_BYTES = 64, 1024
@@ -58,6 +59,8 @@ def mark(data: bytes) -> tuple[bytes, str] | None:
 def wide(data: bytes) -> str | None:
     """The kind of UTF-16 that a text without a mark is in, if its zero bytes lie as they do in one and it is a text."""
     pairs = len(data) // 2
+    if pairs < _FEWEST:
+        return None
     least = (_ZEROS_OF_FEW if pairs < _FEW else _ZEROS_OF_MANY) * pairs
     zeros = {"utf-16-le": data[1::2].count(0), "utf-16-be": data[::2].count(0)}
     for encoding in sorted(zeros, key=lambda encoding: -zeros[encoding]):

@@ -35,7 +35,7 @@ class Limits:
     nesting: int = 1_000
     """Markup nested deeper than this is refused, not cut."""
 
-    page_seconds: float = 20.0
+    page_seconds: float = 10.0
     """A PDF page that takes longer is left out with a warning."""
 
     document_seconds: float = 600.0

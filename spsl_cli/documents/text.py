@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from spsl_cli.documents.document import Page
 from spsl_cli.documents.encoding import decode
 from spsl_cli.documents.source import Extract, Source, UnreadableError
 
 MEDIA_TYPE = "text/plain"
-_HTML_START = re.compile(
-    rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
-)
-_SNIFFED = 4096
 
 
 def matches(source: Source) -> bool:
@@ -32,8 +26,3 @@ def read_as(source: Source, media_type: str) -> Extract:
     if not decoded.text.strip():
         raise UnreadableError("no text")
     return Extract(media_type, (Page(1, decoded.text),), decoded.encoding, decoded.warnings)
-
-
-def is_html(data: bytes) -> bool:
-    """Whether the text begins as an HTML page does."""
-    return _HTML_START.match(data[:_SNIFFED].removeprefix(b"\xef\xbb\xbf")) is not None

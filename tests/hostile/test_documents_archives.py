@@ -206,7 +206,7 @@ def test_xml_nested_too_deep_is_refused() -> None:
         def data(self, text: str) -> None: ...
 
     with pytest.raises(UnreadableError, match="x is nested deeper than the limit of 1,000"):
-        xml.send(deep, Nothing(), name="x", nesting=1_000)
+        xml.send(deep, Nothing(), name="x", limits=Limits())
     with pytest.raises(UnreadableError):
         xml.tree(deep, "x")
 
@@ -299,3 +299,20 @@ def test_mutated_books_never_fail_in_another_way() -> None:
         except UnreadableError:
             outcomes["refused"] += 1
     assert min(outcomes.values()) > 0
+
+
+def test_what_takes_too_long_is_stopped() -> None:
+    slow = Limits(document_seconds=0.0)
+    with pytest.raises(UnreadableError, match="takes longer to read than the limit of 0 seconds"):
+        html.plain("<p>x" * 100_000, limits=slow)
+    with pytest.raises(UnreadableError, match="takes longer to read"):
+        docx.read(Source("a.docx", word(), limits=slow))
+
+
+def test_large_parts_are_read_whole() -> None:
+    """The parser takes no more than ten million bytes in one piece."""
+    filler = ("<w:p/>" + " " * 10_000) * 1_100
+    body = f"<w:document {W}><w:body>{filler}<w:p><w:r><w:t>end</w:t></w:r></w:p></w:body></w:document>"
+    assert len(body) > 10_000_000
+    assert read_word(word(body)) == "end"
+    assert len(read_word(word(DOCUMENT.replace("text", "x" * 12_000_000)))) == 12_000_000

@@ -14,6 +14,7 @@ from lxml import etree  # type: ignore[import-untyped]
 
 from spsl_cli.documents.invisible import without_invisible
 from spsl_cli.documents.limits import Limits
+from spsl_cli.documents.markup.deadline import CHUNK, Deadline
 from spsl_cli.documents.markup.elements import Elements
 from spsl_cli.documents.markup.flow import Room
 from spsl_cli.documents.markup.inline import Undo
@@ -77,7 +78,10 @@ def _rendered(markup: str, limits: Limits, *, with_noscript: bool) -> Rendered:
     target = _Target(Room(limits), with_noscript=with_noscript)
     # Events in place of a tree: libxml2 cuts trees at a depth, which events have not.
     parser = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True, no_network=True)
-    parser.feed(_as_html(markup).encode("utf-8", "replace"))
+    data, deadline = _as_html(markup).encode("utf-8", "replace"), Deadline(limits)
+    for start in range(0, len(data), CHUNK):
+        parser.feed(data[start : start + CHUNK])
+        deadline.check()
     rendered: Rendered = parser.close()
     return rendered
 

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 from lxml import etree  # type: ignore[import-untyped]
 
+from spsl_cli.documents.limits import Limits
+from spsl_cli.documents.markup.deadline import CHUNK, Deadline
 from spsl_cli.documents.source import UnreadableError
 from spsl_cli.documents.wording import one_line
 
@@ -26,15 +28,19 @@ class Events(Protocol):
         """Text, in one piece or several."""
 
 
-def send(data: bytes, events: Events, *, name: str, nesting: int) -> None:
+def send(data: bytes, events: Events, *, name: str, limits: Limits) -> None:
     """Sends the events of a document that has no document type.
 
-    Raises UnreadableError where it has one, is damaged, or has elements nested deeper than `nesting`; the events up to
-    there have been sent by then. `name` names it in the reason.
+    Raises UnreadableError where it has one, is damaged, nests deeper or takes longer than `limits` allow; the events up
+    to there have been sent by then. `name` names it in the reason.
     """
-    parser = etree.XMLParser(target=_Guarded(events, name, nesting), **_SAFE)
+    parser = etree.XMLParser(target=_Guarded(events, name, limits.nesting), **_SAFE)
+    deadline = Deadline(limits)
     try:
-        parser.feed(data)
+        # The parser refuses more than 10 million bytes in one piece.
+        for start in range(0, len(data), CHUNK):
+            parser.feed(data[start : start + CHUNK])
+            deadline.check()
         parser.close()
     except etree.XMLSyntaxError as error:
         raise UnreadableError(f"{name} is damaged: {one_line(error)}") from error

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from spsl_cli.documents.limits import Limits
 from spsl_cli.documents.markup.flow import Room
 from spsl_cli.documents.markup.numbering import numeral
 from spsl_cli.documents.source import UnreadableError
@@ -25,6 +26,7 @@ class Context:
     """One document being read."""
 
     package: Package
+    limits: Limits
     room: Room
     styles: Styles
     labels: Labels
@@ -67,7 +69,7 @@ class Context:
                 self.anchors[identifier].append(text)
 
 
-def open_context(package: Package, room: Room) -> Context:
+def open_context(package: Package, limits: Limits, room: Room) -> Context:
     """Styles and numbers are read as far as they can be; what is damaged becomes a warning."""
     warnings: dict[str, None] = {}
     styles = Styles(_tree(package, "styles", warnings))
@@ -75,7 +77,7 @@ def open_context(package: Package, room: Room) -> Context:
     settings = _tree(package, "settings", warnings)
     even = None if settings is None else settings.find("{*}evenAndOddHeaders")
     shown = even is not None and is_on(attribute(even, "val"))
-    return Context(package, room, styles, labels, even=shown, warnings=warnings)
+    return Context(package, limits, room, styles, labels, even=shown, warnings=warnings)
 
 
 def _tree(package: Package, kind: str, warnings: dict[str, None]) -> Any:

@@ -17,7 +17,7 @@ _VALUES = {"c:tx": "name", "c:cat": "labels", "c:xVal": "labels", "c:val": "valu
 def lines_of(context: Context, part: str) -> list[str]:
     """The lines of text in a chart or diagram part, then a line for each series. Raises UnreadableError."""
     drawn = _Drawn()
-    send(context.package.archive.read(part), drawn, name=part, nesting=context.room.nesting)
+    send(context.package.archive.read(part), drawn, name=part, limits=context.limits)
     context.room.take(sum(len(line) + 1 for line in drawn.lines))
     return drawn.lines
 

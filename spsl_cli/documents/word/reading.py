@@ -27,7 +27,7 @@ def read_word(archive: Archive, limits: Limits) -> Reading:
     The text above the pages stands first, that below them last, each once. Footnotes, endnotes and comments follow.
     """
     room = Room(limits)
-    context = open_context(Package(archive), room)
+    context = open_context(Package(archive), limits, room)
     body = Story(context, context.package.main).read().writer.finish()
     flow = Flow(room)
     for lines in _margin(context, "header"):

@@ -55,8 +55,8 @@ class Story:
 
     def read(self) -> Story:
         """Takes the whole part. Raises UnreadableError where it is missing, damaged or too deep."""
-        archive, nesting = self._context.package.archive, self._context.room.nesting
-        send(archive.read(self._part), self, name=self._part, nesting=nesting)
+        data = self._context.package.archive.read(self._part)
+        send(data, self, name=self._part, limits=self._context.limits)
         if self._fields.unfinished:
             self._context.warn(f"{self._part}: a field without an end, so text in it may be missing")
         return self
