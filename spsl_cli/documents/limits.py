@@ -39,7 +39,7 @@ class Limits:
     """A PDF page that takes longer is left out with a warning."""
 
     document_seconds: float = 600.0
-    """When a PDF has taken this long, its remaining pages are left out with a warning."""
+    """When a PDF has taken this long, its remaining pages are left out with a warning; other kinds are skipped."""
 
     parser_bytes: int = 2048 * MEBIBYTE
     """Address space of the process that parses a PDF, beyond the file's own size."""

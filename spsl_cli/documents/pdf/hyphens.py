@@ -12,7 +12,8 @@ from collections.abc import Iterable
 SOFT_HYPHEN = "\u00ad"
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
-# No part gives back what it took: a page may be one word of a million letters. First part, hyphen, letters of the second part, what clings to them. A second part that is broken again is no match.
+# No part gives back what it took: a page may be one word of a million letters.
+# First part, hyphen, letters of the second part, what clings to them. A second part that is broken again is no match.
 _BROKEN = re.compile(
     r"(?<![^\W\d_])([^\W\d_]++)([-\u2010\u00ad])[ \t]*+\n"
     r"[ \t]*+([^\W\d_]++)((?:[^\s\u00ad\u2010-]|[\u2010-](?=\S))*+)(?:[ \t]++|(?=\n)|\Z)"

@@ -44,7 +44,7 @@ def has_header(data: bytes) -> bool:
 
 
 def _read_impostor(source: Source) -> Extract:
-    if text.is_html(source.data):
+    if html.begins_as_page(source.data):
         raise UnreadableError("not a PDF in spite of its name: it holds an HTML page (was a login page saved?)")
     extract = text.read(source)
     warning = "not a PDF in spite of its name: read as plain text"
