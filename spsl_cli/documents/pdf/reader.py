@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from spsl_cli.documents import text
+from spsl_cli.documents import html, text
 from spsl_cli.documents.pdf.supervisor import read_pdf
 from spsl_cli.documents.source import Extract, Source, UnreadableError
 from spsl_cli.documents.unsupported import is_binary
