@@ -17,7 +17,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 def pytest_make_parametrize_id(val, argname):
     """Files made for a test may hold the time of day: their names must be the same in every worker."""
-    return argname if isinstance(val, bytes) and len(val) > 40 else None  # noqa: PLR2004 a line
+    return argname if isinstance(val, bytes) and len(val) > 40 else None
 
 
 @pytest.fixture(autouse=True, scope="session")
