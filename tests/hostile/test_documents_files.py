@@ -277,7 +277,9 @@ def test_a_thousand_levels(tree, nested):
 
 def test_deeper_than_a_path_can_say(tree, nested):
     nested("n" * 200, 30)
-    assert list(reasons(read_paths(["t"])).values()) == ["cannot be listed: the path is too long"]
+    told = list(reasons(read_paths(["t"])).values())
+    assert "cannot be listed: the path is too long" in told
+    assert all(reason.endswith("the path is too long") for reason in told)  # a .gitignore there may be the first
 
 
 def test_five_thousand_entries_left_out_are_one_line(tree):

@@ -285,13 +285,14 @@ def test_closing_kills_what_hangs_at_once():
 
 
 SCRIPT = """
-    import sys, time
+    import signal, sys, time
     from functools import partial
     from pathlib import Path
     from spsl_cli.documents.pdf import supervisor
     from spsl_cli.documents.pdf.process import ParserProcess
     from spsl_cli.documents.source import Source
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may have it ignored
     with supervisor.ParserPool(1, partial(ParserProcess, "tests.unit.faulty_child")) as pool:
         job = pool.submit(Source("f.pdf", b'{"total": 2, "pages": {"1": "hang"}}'))
         while job.progress != (1, 2):

@@ -242,6 +242,10 @@ def test_encodings(data: bytes, encoding: str, expected: str) -> None:
     assert (extract.encoding, extract.pages[0].text, extract.warnings) == (encoding, expected, ())
 
 
+def test_nothing_gives_nothing() -> None:
+    assert [plain(markup, limits=Limits()) for markup in ("", " ", "<!", "<p>")] == [""] * 4
+
+
 def test_a_declaration_that_does_not_fit_is_not_followed() -> None:
     extract = read(b"<meta charset=shift_jis><p>caf\xe9 \xff\x81 fin</p>" + b"plain words " * 20)
     assert "plain words" in extract.pages[0].text

@@ -78,7 +78,7 @@ def _rendered(markup: str, limits: Limits, *, with_noscript: bool) -> Rendered:
     target = _Target(Room(limits), with_noscript=with_noscript)
     # Events in place of a tree: libxml2 cuts trees at a depth, which events have not.
     parser = etree.HTMLParser(target=target, encoding="utf-8", huge_tree=True, no_network=True)
-    data, deadline = _as_html(markup).encode("utf-8", "replace"), Deadline(limits)
+    data, deadline = _as_html(markup or " ").encode("utf-8", "replace"), Deadline(limits)
     for start in range(0, len(data), CHUNK):
         parser.feed(data[start : start + CHUNK])
         deadline.check()
