@@ -2,8 +2,8 @@
  *
  * A weight is a small whole number times the scale of its group of GROUP weights along the input; of 4 bits, plus the
  * group's least weight. It is turned into float32 in a register and multiplied there, so a product reads a fifth to a
- * quarter of the memory that float32 weights take. Every output of every row is summed in the same order however many rows there are: a row of a verify
- * comes out bit for bit as in a step of its own.
+ * quarter of the memory that float32 weights take. Every output of every row is summed in the same order however many
+ * rows there are: a row of a verify comes out bit for bit as in a step of its own.
  */
 
 #include <omp.h>
@@ -13,26 +13,42 @@
 #include "vectors.h"
 
 #define GROUP 32
-#define OUTPUTS 4 /* worked on side by side, so that a row's values are loaded once for all of them */
-#define ROWS 3    /* likewise, so that a weight is turned into float32 once for all of them */
+#define OUTPUTS 4 /* a thread's share at a time */
+#define ROWS 6    /* worked on side by side at most, so that a weight is turned into float32 once for all of them */
 
-typedef int8_t bytes __attribute__((vector_size(8)));
-typedef uint8_t pairs __attribute__((vector_size(8)));
+/* Eight bytes, with their sign or without, as whole numbers. Left to the compiler, this is done one by one. */
+static inline ints signed_bytes(const uint8_t *from) {
+#ifdef __AVX2__
+    return (ints)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)from));
+#else
+    return (ints){(int8_t)from[0], (int8_t)from[1], (int8_t)from[2], (int8_t)from[3],
+                  (int8_t)from[4], (int8_t)from[5], (int8_t)from[6], (int8_t)from[7]};
+#endif
+}
 
-/* Weights part * 8 .. part * 8 + 7 of a group of 8-bit weights. */
-static inline vec eight_bits(const uint8_t *group, int part, float scale, const float *least) {
-    bytes few;
-    memcpy(&few, group + part * LANES, sizeof few);
+static inline ints plain_bytes(const uint8_t *from) {
+#ifdef __AVX2__
+    return (ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from));
+#else
+    return (ints){from[0], from[1], from[2], from[3], from[4], from[5], from[6], from[7]};
+#endif
+}
+
+static inline vec in_floats(ints x) { return __builtin_convertvector(x, vec); }
+
+/* The four parts of a group of 8-bit weights, of eight weights each, in their order. */
+static inline void eight_bits(const uint8_t *group, float scale, const float *least, vec part[GROUP / LANES]) {
     (void)least;
-    return __builtin_convertvector(__builtin_convertvector(few, ints), vec) * scale;
+    for (int i = 0; i < GROUP / LANES; i++) part[i] = in_floats(signed_bytes(group + i * LANES)) * scale;
 }
 
 /* The same of 4-bit weights: byte i holds weight i below and weight i + 16 above. */
-static inline vec four_bits(const uint8_t *group, int part, float scale, const float *least) {
-    pairs few;
-    memcpy(&few, group + part % 2 * LANES, sizeof few);
-    const ints both = __builtin_convertvector(few, ints);
-    return fused(__builtin_convertvector(part < 2 ? both & 15 : both >> 4, vec), all(scale), all(*least));
+static inline void four_bits(const uint8_t *group, float scale, const float *least, vec part[GROUP / LANES]) {
+    for (int i = 0; i < 2; i++) {
+        const ints both = plain_bytes(group + i * LANES);
+        part[i] = fused(in_floats(both & 15), all(scale), all(*least));
+        part[i + 2] = fused(in_floats(both >> 4), all(scale), all(*least));
+    }
 }
 
 static inline float sum_of(vec x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7])); }
@@ -40,40 +56,45 @@ static inline float sum_of(vec x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x
 /* y[r, o] = x[r] . weight o, for outputs of the next `outs` and of `rows` rows. */
 #define PRODUCT(NAME, WEIGHTS, BYTES, OUTS, COUNT)                                                                    \
     static inline void NAME(const uint8_t *weights, const float *scales, const float *least, long groups,             \
-                            const float *x, long x_row, float *y, long y_row, const float *bias) {                                                \
+                            const float *x, long x_row, float *y, long y_row, const float *bias) {                    \
         vec sum[COUNT][OUTS];                                                                                         \
         for (int r = 0; r < COUNT; r++)                                                                               \
             for (int o = 0; o < OUTS; o++) sum[r][o] = (vec){0};                                                      \
         for (long g = 0; g < groups; g++)                                                                             \
-            for (int part = 0; part < GROUP / LANES; part++) {                                                        \
-                vec row[COUNT];                                                                                       \
-                for (int r = 0; r < COUNT; r++)                                                                       \
-                    row[r] = load(x + r * x_row + g * GROUP + part * LANES);                     \
-                for (int o = 0; o < OUTS; o++) {                                                                      \
-                    const long at = o * groups + g;                                                                   \
-                    const vec weight = WEIGHTS(weights + at * BYTES, part, scales[at], least + at);                   \
-                    for (int r = 0; r < COUNT; r++) sum[r][o] = fused(weight, row[r], sum[r][o]);                                    \
-                }                                                                                                     \
+            for (int o = 0; o < OUTS; o++) {                                                                          \
+                const long at = o * groups + g;                                                                       \
+                vec part[GROUP / LANES];                                                                              \
+                WEIGHTS(weights + at * BYTES, scales[at], least + at, part);                                          \
+                for (int i = 0; i < GROUP / LANES; i++)                                                               \
+                    for (int r = 0; r < COUNT; r++)                                                                   \
+                        sum[r][o] = fused(part[i], load(x + r * x_row + g * GROUP + i * LANES), sum[r][o]);           \
             }                                                                                                         \
         for (int r = 0; r < COUNT; r++)                                                                               \
             for (int o = 0; o < OUTS; o++) y[r * y_row + o] = sum_of(sum[r][o]) + (bias ? bias[o] : 0.0f);            \
     }
-#define PRODUCTS(NAME, WEIGHTS, BYTES)        \
-    PRODUCT(NAME##_4_3, WEIGHTS, BYTES, 4, 3) \
-    PRODUCT(NAME##_4_2, WEIGHTS, BYTES, 4, 2) \
-    PRODUCT(NAME##_4_1, WEIGHTS, BYTES, 4, 1) \
-    PRODUCT(NAME##_1_3, WEIGHTS, BYTES, 1, 3) \
-    PRODUCT(NAME##_1_2, WEIGHTS, BYTES, 1, 2) \
-    PRODUCT(NAME##_1_1, WEIGHTS, BYTES, 1, 1)
-PRODUCTS(of_8, eight_bits, 32)
-PRODUCTS(of_4, four_bits, 16)
-
+/* Sixteen registers hold the sums of four outputs and three rows, or of two and six. */
+#define PRODUCTS(NAME, WEIGHTS, BYTES)                                                            \
+    PRODUCT(NAME##_4_1, WEIGHTS, BYTES, 4, 1)                                                     \
+    PRODUCT(NAME##_4_2, WEIGHTS, BYTES, 4, 2)                                                     \
+    PRODUCT(NAME##_4_3, WEIGHTS, BYTES, 4, 3)                                                     \
+    PRODUCT(NAME##_2_4, WEIGHTS, BYTES, 2, 4)                                                     \
+    PRODUCT(NAME##_2_5, WEIGHTS, BYTES, 2, 5)                                                     \
+    PRODUCT(NAME##_2_6, WEIGHTS, BYTES, 2, 6)                                                     \
+    PRODUCT(NAME##_1_1, WEIGHTS, BYTES, 1, 1)                                                     \
+    PRODUCT(NAME##_1_2, WEIGHTS, BYTES, 1, 2)                                                     \
+    PRODUCT(NAME##_1_3, WEIGHTS, BYTES, 1, 3)                                                     \
+    PRODUCT(NAME##_1_4, WEIGHTS, BYTES, 1, 4)                                                     \
+    PRODUCT(NAME##_1_5, WEIGHTS, BYTES, 1, 5)                                                     \
+    PRODUCT(NAME##_1_6, WEIGHTS, BYTES, 1, 6)                                                     \
+    static product *const NAME[2][ROWS] = {                                                       \
+        {NAME##_1_1, NAME##_1_2, NAME##_1_3, NAME##_1_4, NAME##_1_5, NAME##_1_6},                 \
+        {NAME##_4_1, NAME##_4_2, NAME##_4_3, NAME##_2_4, NAME##_2_5, NAME##_2_6},                 \
+    };
 typedef void product(const uint8_t *, const float *, const float *, long, const float *, long, float *, long,
                      const float *);
-static product *const kernels[2][2][ROWS] = {
-    {{of_4_1_1, of_4_1_2, of_4_1_3}, {of_4_4_1, of_4_4_2, of_4_4_3}},
-    {{of_8_1_1, of_8_1_2, of_8_1_3}, {of_8_4_1, of_8_4_2, of_8_4_3}},
-};
+PRODUCTS(of_8, eight_bits, 32)
+PRODUCTS(of_4, four_bits, 16)
+static const int side_by_side[ROWS] = {4, 4, 4, 2, 2, 2};
 
 /* y[r * y_row + o] = x[r * x_row] . weight o + bias[o]: x [rows, inputs], weights [outputs, inputs] of `bits` bits (8 or
  * 4), scales and, of 4 bits, least weights [outputs, inputs / GROUP], bias [outputs] or NULL. `inputs` is a multiple of
@@ -84,14 +105,16 @@ void spsl_product(const uint8_t *weights, const float *scales, const float *leas
     const int tiles = (outputs + OUTPUTS - 1) / OUTPUTS;
 #pragma omp parallel for schedule(static) num_threads(threads)
     for (int tile = 0; tile < tiles; tile++)
-        for (int first = 0; first < rows; first += ROWS) {
-            const int count = rows - first < ROWS ? rows - first : ROWS;
-            const int begin = tile * OUTPUTS, end = begin + OUTPUTS < outputs ? begin + OUTPUTS : outputs;
-            const int whole = end - begin == OUTPUTS;
-            for (int o = begin; o < end; o += whole ? OUTPUTS : 1)
-                kernels[bits == 8][whole][count - 1](weights + o * size, scales + o * groups, least + o * groups,
-                                                     groups, x + first * x_row, x_row, y + first * y_row + o, y_row,
-                                                     bias ? bias + o : NULL);
+        for (int first = 0, left = rows, count; left; first += count, left -= count) {
+            const int times = (left + ROWS - 1) / ROWS;
+            count = (left + times - 1) / times; /* equal shares */
+            const int end = (tile + 1) * OUTPUTS < outputs ? (tile + 1) * OUTPUTS : outputs;
+            for (int o = tile * OUTPUTS, wide; o < end; o += wide) {
+                wide = o + side_by_side[count - 1] <= end ? side_by_side[count - 1] : 1;
+                product *const *kernel = bits == 8 ? of_8[wide > 1] : of_4[wide > 1];
+                kernel[count - 1](weights + o * size, scales + o * groups, least + o * groups, groups, x + first * x_row,
+                                  x_row, y + first * y_row + o, y_row, bias ? bias + o : NULL);
+            }
         }
 }
 
@@ -99,11 +122,14 @@ void spsl_product(const uint8_t *weights, const float *scales, const float *leas
 void spsl_dequantize(const uint8_t *weights, const float *scales, const float *least, float *to, long groups, int bits,
                      int threads) {
 #pragma omp parallel for schedule(static) num_threads(threads)
-    for (long g = 0; g < groups; g++)
-        for (int part = 0; part < GROUP / LANES; part++)
-            store(to + g * GROUP + part * LANES,
-                  bits == 8 ? eight_bits(weights + g * GROUP, part, scales[g], least + g)
-                            : four_bits(weights + g * GROUP / 2, part, scales[g], least + g));
+    for (long g = 0; g < groups; g++) {
+        vec part[GROUP / LANES];
+        if (bits == 8)
+            eight_bits(weights + g * GROUP, scales[g], least + g, part);
+        else
+            four_bits(weights + g * GROUP / 2, scales[g], least + g, part);
+        for (int i = 0; i < GROUP / LANES; i++) store(to + g * GROUP + i * LANES, part[i]);
+    }
 }
 
 /* In float16, as files keep scales, unless that is too coarse. */
