@@ -21,7 +21,7 @@ PRESUMED_WEIGHT = 0.5
 
 
 class Shares(NamedTuple):
-    """What a row of a verify and the mass cost, in the time that weights, or keys and values, take to be read."""
+    """What a row of a verify and the mass cost, in the time that float32 weights, or keys and values, take to be read."""
 
     row_of_weights: float
     row_of_kv: float
@@ -41,18 +41,21 @@ class PresumedCosts:
     row: float = 0.05
 
     @classmethod
-    def by_bytes(cls, weights: int, kv: int, share: float, device: str) -> PresumedCosts:
+    def by_bytes(
+        cls, weights: int, kv: int, share: float, device: str, *, arithmetic: int | None = None, sequences: int = 1
+    ) -> PresumedCosts:
         """For steps that take as long as memory takes to read them.
 
         weights, kv: bytes that a plain step reads. share: of the kv that a draft step reads, and a gather reads and
-        writes. device: its kind, see `SHARES`.
+        writes. device: its kind, see `SHARES`. arithmetic: bytes of the weights if they were float32, which a row of
+        few bits has to compute all the same; None: as many as are read. sequences: each of them has a row more.
         """
         everything = max(weights + kv, 1)
         shares = SHARES.get(device, SHARES["cpu"])
         return cls(
             draft=(weights + share * kv) / everything,
             refresh=(shares.mass_of_kv + 2 * share) * kv / everything,
-            row=(shares.row_of_weights * weights + shares.row_of_kv * kv) / everything,
+            row=(shares.row_of_weights * (arithmetic or weights) * sequences + shares.row_of_kv * kv) / everything,
         )
 
 

@@ -74,7 +74,11 @@ class SpeculativeLoop(DecodingLoop):
         lengths = [self.cache.lengths[row.sequence] for row in self.rows]
         share = sum(self.policy.budget(length).total for length in lengths) / sum(lengths)
         kv = self.cache.position_bytes * sum(lengths)
-        return PresumedCosts.by_bytes(self.target.weight_bytes, kv, share, self.target.device.type)
+        target = self.target
+        return PresumedCosts.by_bytes(
+            target.weight_bytes, kv, share, target.device.type,
+            arithmetic=target.dense_bytes, sequences=len(self.rows),
+        )  # fmt: skip
 
     @property
     def _keeps(self) -> bool:

@@ -21,7 +21,7 @@ from spsl_cli.decoding.forward_state import ForwardState, Mode
 from spsl_cli.decoding.kv_cache import DecoderCache, LayerCache, LayerSizes
 from spsl_cli.decoding.lean.stand_ins import StandIns
 from spsl_cli.errors import UnsupportedModelError
-from spsl_cli.quantized.linear import bytes_of
+from spsl_cli.quantized.linear import QuantizedLinear, bytes_of
 
 ATTENTION_NAME = "spsl_dense_and_sparse"
 _SWITCHING = threading.RLock()  # two threads on one model take turns, forward by forward
@@ -66,6 +66,11 @@ class TargetModel:
         self.strict_checked = False
         self.vocabulary = embedding.shape[0]
         self._own_bytes = _read_each_step(model)
+        self.dense_bytes = self._own_bytes + sum(
+            4 * module.in_features * module.out_features - bytes_of(module)
+            for module in model.modules()
+            if isinstance(module, QuantizedLinear)
+        )
         self.device = embedding.device
         self.dtype: torch.dtype = model.dtype
         self._configs = _switchable_configs(model)

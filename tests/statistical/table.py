@@ -28,7 +28,7 @@ class TableTarget:
     """Forwards by table. `quality` mixes the target's own logits into the draft's: 1 is a perfect draft."""
 
     device = torch.device("cpu")
-    weight_bytes = 0
+    weight_bytes = dense_bytes = 0
 
     def __init__(self, vocabulary: int, quality: float, seed: int = 0) -> None:
         self.vocabulary, self.quality, self.seed = vocabulary, quality, seed

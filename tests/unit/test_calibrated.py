@@ -191,3 +191,14 @@ def test_the_first_sparse_draft_is_one_token_long():
     settled = CalibratedController(StepCosts(CHEAP, settled=True))
     assert settled.plan([0], [100]).source is Source.SPARSE
     assert settled.wants_more([[Evidence(0.1, 8.0)] * 3])
+
+
+def test_presumed_costs_of_a_row():
+    """Few bits are read sooner, but a row of them is as much arithmetic; and each sequence of a batch has its row."""
+    dense = PresumedCosts.by_bytes(1000, 200, 0.1, "cpu")
+    few = PresumedCosts.by_bytes(200, 200, 0.1, "cpu", arithmetic=1000)
+    batch = PresumedCosts.by_bytes(1000, 200, 0.1, "cpu", sequences=3)
+    assert few.row == pytest.approx(3 * dense.row)
+    assert few.draft < dense.draft
+    assert batch.row > dense.row
+    assert (batch.draft, batch.refresh) == (dense.draft, dense.refresh)
