@@ -21,7 +21,7 @@ PRESUMED_WEIGHT = 0.5
 
 
 class Shares(NamedTuple):
-    """What a row of a verify and the mass cost, in the time that float32 weights, or keys and values, take to be read."""
+    """What a row of a verify and the mass cost, in the time that float32 weights, or keys and values, are read."""
 
     row_of_weights: float
     row_of_kv: float
