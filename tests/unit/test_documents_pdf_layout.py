@@ -133,11 +133,11 @@ def test_a_table_keeps_its_rows():
     content = b""
     for n, row in enumerate(rows):
         content += b"".join(at(x, 700 - 15 * n, cell) for x, cell in zip((50, 250, 400), row, strict=True))
-    assert text(content).split("\n") == ["  ".join(row) for row in rows]
+    assert text(content).split("\n") == [" ".join(row) for row in rows]
 
 
 def test_cells_of_a_row_are_put_in_order():
-    assert text(at(300, 700, "right") + at(50, 700, "left") + at(170, 700, "middle")) == "left  middle  right"
+    assert text(at(300, 700, "right") + at(50, 700, "left") + at(170, 700, "middle")) == "left middle right"
 
 
 def test_lines_drawn_from_the_bottom_up_are_read_from_the_top_down():

@@ -24,7 +24,7 @@ _WIDE_GAP = 1.2
 _BACKWARDS = 0.3
 _FEWEST_SPACED_LETTERS = 4
 _WIDEST_SPACING = 0.5
-CELL_GAP = "  "
+CELL_GAP = " "
 
 
 @dataclass(slots=True)
