@@ -42,7 +42,7 @@ def read(source: Source) -> Extract:
 def is_binary(data: bytes) -> bool:
     """NUL anywhere or one control byte in twenty, unless the data are text in wide characters."""
     found = mark(data)
-    if (found and found[1] != "utf-8") or wide(data) is not None:
+    if (found and found[1] != "utf-8") or (b"\0" in data and wide(data) is not None):
         return False
     controls = len(data) - len(data.translate(None, _CONTROLS))
     return b"\0" in data or controls > _MOST_CONTROLS * len(data)

@@ -6,6 +6,7 @@ All that is taken from pypdf's own reading of fonts is taken here.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ _MATRIX_PARTS = 4
 _LOWEST, _TALLEST = 0.05, 50
 
 
-class Face:
+class Face(ABC):
     """A font. Lengths are in parts of the font's size.
 
     `space` is the gap from which on two glyphs are two words; `guessed` tells that some meanings are not stated by
@@ -39,9 +40,9 @@ class Face:
         self.vertical = vertical
         self.height = height
 
+    @abstractmethod
     def glyphs(self, data: bytes) -> tuple[Sequence[str], float, int]:
         """What each glyph means, how far all of them move on, and how many blanks there are to be widened."""
-        raise NotImplementedError
 
 
 class _SimpleFace(Face):
