@@ -121,7 +121,13 @@ def read_json(collection: Collection) -> dict[str, Any]:
                 "encoding": document.encoding,
                 "warnings": list(document.warnings),
                 "pages": [
-                    {"number": page.number, "label": page.label, "text": page.text, "warnings": list(page.warnings)}
+                    {
+                        "number": page.number,
+                        "label": page.label,
+                        "text": page.text,
+                        "warnings": list(page.warnings),
+                        "left_out": [{"line": left_out.line, "text": left_out.text} for left_out in page.left_out],
+                    }
                     for page in document.pages
                 ],
             }

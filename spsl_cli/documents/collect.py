@@ -29,7 +29,23 @@ from spsl_cli.documents.wording import failure, os_reason
 _log = logging.getLogger(__name__)
 _SECONDS_BETWEEN_TOLD = 0.2
 
-Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How far reading is: `done` of `total` inputs, and `name` the one at hand, empty when all are done.
+
+    Of a PDF that is being read, `pages_done` of its `pages` are; `pages` is 0 until the file is open.
+    """
+
+    done: int
+    total: int
+    name: str = ""
+    pages_done: int = 0
+    pages: int = 0
+
+
+Progress = Callable[[Reading], None]
 
 
 def read_paths(
@@ -44,21 +60,20 @@ def read_paths(
     """Reads files, folders (all below them), glob patterns and `-` (all of `stdin`), in the order given.
 
     `password` is tried on every encrypted PDF, `selection` says what of a folder is wanted.
-    `on_progress(done, total, name)` is called before each of `total` inputs is read, while a PDF is being read (the
-    name then goes on with how many of its pages are done), and with an empty name when all are. No input raises: what
+    `on_progress` is called before each input is read, while a PDF is being read, and when all are. No input raises: what
     cannot be read is in `skipped`, with its reason, and when nothing could be read `documents` is empty. Neither the
     order nor the outcome depends on how many processes read.
     """
     found = list(find(paths, selection))
     total = sum(isinstance(item, Found) for item in found)
     with ParserPool() as pool:
-        reading = _Reading(pool, stdin, password, limits or Limits(), on_progress, total)
+        run = _Run(pool, stdin, password, limits or Limits(), on_progress, total)
         for item in found:
-            reading.take(item)
-        reading.finish()
+            run.take(item)
+        run.finish()
     if on_progress:
-        on_progress(total, total, "")
-    return Collection(reading.documents, reading.skipped)
+        on_progress(Reading(total, total))
+    return Collection(run.documents, run.skipped)
 
 
 @dataclass(frozen=True)
@@ -71,7 +86,7 @@ class _Begun:
     job: Job
 
 
-class _Reading:
+class _Run:
     """One run over the inputs: what has been read so far, by which content and name, and what is being read."""
 
     def __init__(
@@ -176,12 +191,11 @@ class _Reading:
             self._settle(begun.place, begun.found, partial(self._finished, begun))
         first = next(iter(self._begun.values()), None)
         if first:
-            done, total = first.job.progress
-            self._tell(f"{first.found.name}, page {done:,} of {total:,}" if total else first.found.name)
+            self._tell(first.found.name, *first.job.progress)
 
-    def _tell(self, name: str) -> None:
+    def _tell(self, name: str, pages_done: int = 0, pages: int = 0) -> None:
         if self._on_progress:
-            self._on_progress(self._done, self._total, name)
+            self._on_progress(Reading(self._done, self._total, name, pages_done, pages))
 
     def _bytes(self, found: Found) -> bytes:
         if found.path is not None:

@@ -19,13 +19,25 @@ class Place:
 
 
 @dataclass(frozen=True)
+class LeftOut:
+    """A line that a page has and its text has not, for earlier pages say the same: its number there (from 1)."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Page:
-    """One page of a document; kinds without pages have exactly one, number 1."""
+    """One page of a document; kinds without pages have exactly one, number 1.
+
+    `left_out` are the repeated headers and footers, in the order of their lines.
+    """
 
     number: int
     text: str
     label: str | None = None
     warnings: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,7 +95,10 @@ class Document:
         index = bisect_right(self._page_starts, offset) - 1
         page = self.pages[index]
         before = self.text[self._page_starts[index] : offset]
-        return Place(page.number, page.label, before.count("\n") + 1)
+        line = before.count("\n") + 1
+        for left_out in page.left_out:
+            line += left_out.line <= line
+        return Place(page.number, page.label, line)
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from typing import Any
 
 from spsl_cli.machine import cache_root
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("attention.c", "products.c"))
-HEADER = SOURCES[0].with_name("vectors.h")
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("attention.c", "products.c", "layer.c"))
+HEADERS = tuple(Path(__file__).with_name(name) for name in ("vectors.h", "matrix.h"))
 FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC")
 OFF = ("0", "off", "no", "none", "false", "disabled")
 COMPILERS = ("cc", "gcc", "clang")
@@ -54,10 +54,18 @@ def native_library() -> Library:
         return Library(None, f"{shlex.join(compiler)}: {error}")
 
 
+def required_library() -> ctypes.CDLL:
+    """The loaded library. RuntimeError where there is none: ask first."""
+    functions = native_library().functions
+    if functions is None:
+        raise RuntimeError("the native kernels are not there: ask whether they are first")
+    return functions
+
+
 def _compiled(compiler: list[str]) -> Path:
     """The library's file, compiled if it is not there for this source, compiler and processor."""
     version = _run([*compiler, "--version"])
-    sources = [source.read_bytes() for source in (HEADER, *SOURCES)]
+    sources = [source.read_bytes() for source in (*HEADERS, *SOURCES)]
     parts = [*sources, shlex.join([*compiler, *FLAGS]).encode(), version.encode(), _processor().encode()]
     name = hashlib.sha256(b"\0".join(parts)).hexdigest()[:24]
     folder = cache_root() / "native"
@@ -105,8 +113,11 @@ def _declared(functions: ctypes.CDLL) -> ctypes.CDLL:
     rows: list[Any] = [pointer, stride, stride]
     functions.spsl_attend.argtypes = [*rows, *rows, *rows, pointer, pointer, *[number] * 7, real, number]
     functions.spsl_mass.argtypes = [*rows, pointer, *rows, pointer, *[number] * 5, real, number, number]
-    functions.spsl_product.argtypes = [*[pointer] * 5, stride, pointer, stride, *[number] * 5]
+    functions.spsl_products.argtypes = [pointer, number, pointer, stride, pointer, stride, number, number]
+    functions.spsl_before_attention.argtypes = [*[pointer] * 6, number, number]
+    functions.spsl_after_attention.argtypes = [*[pointer] * 5, number, number]
     functions.spsl_dequantize.argtypes = [*[pointer] * 4, stride, number, number]
     functions.spsl_quantize.argtypes = [*[pointer] * 4, stride, number, number]
-    functions.spsl_product.restype = functions.spsl_dequantize.restype = None
+    functions.spsl_products.restype = functions.spsl_dequantize.restype = None
+    functions.spsl_before_attention.restype = functions.spsl_after_attention.restype = None
     return functions

@@ -1,22 +1,23 @@
-/* Products of a few float32 rows with weights of 8 or 4 bits, on a CPU.
+/* Products of a few float32 rows with weights of 32, 16, 8 or 4 bits, on a CPU.
  *
- * A weight is a small whole number times the scale of its group of GROUP weights along the input; of 4 bits, plus the
- * group's least weight. It is turned into float32 in a register and multiplied there, so a product reads a fifth to a
- * quarter of the memory that float32 weights take. Every output of every row is summed in the same order however many
- * rows there are: a row of a verify comes out bit for bit as in a step of its own.
+ * Weights of 32 bits are float32, of 16 bits bfloat16. One of fewer bits is a small whole number times the scale of its
+ * group of GROUP weights along the input; of 4 bits, plus the group's least weight. It is turned into float32 in a
+ * register and multiplied there, so a product reads no more memory than the weights take as they are kept. Every output
+ * of every row is summed in the same order however many rows there are: a row of a verify comes out bit for bit as in a
+ * step of its own.
  */
 
 #include <omp.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "matrix.h"
 #include "vectors.h"
 
-#define GROUP 32
 #define OUTPUTS 4 /* a thread's share at a time */
 #define ROWS 6    /* worked on side by side at most, so that a weight is turned into float32 once for all of them */
 
-/* Eight bytes, with their sign or without, as whole numbers. Left to the compiler, this is done one by one. */
+/* Eight bytes, with their sign or without, or eight pairs of them, as whole numbers. Left to the compiler, this is done one by one. */
 static inline ints signed_bytes(const uint8_t *from) {
 #ifdef __AVX2__
     return (ints)_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)from));
@@ -31,6 +32,16 @@ static inline ints plain_bytes(const uint8_t *from) {
     return (ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)from));
 #else
     return (ints){from[0], from[1], from[2], from[3], from[4], from[5], from[6], from[7]};
+#endif
+}
+
+static inline ints two_bytes(const uint8_t *from) {
+#ifdef __AVX2__
+    return (ints)_mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)from));
+#else
+    uint16_t x[LANES];
+    memcpy(x, from, sizeof x);
+    return (ints){x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]};
 #endif
 }
 
@@ -51,6 +62,17 @@ static inline void four_bits(const uint8_t *group, float scale, const float *lea
     }
 }
 
+/* The same of bfloat16, the upper half of a float32, and of float32. */
+static inline void sixteen_bits(const uint8_t *group, float scale, const float *least, vec part[GROUP / LANES]) {
+    (void)scale, (void)least;
+    for (int i = 0; i < GROUP / LANES; i++) part[i] = (vec)(two_bytes(group + i * 2 * LANES) << 16);
+}
+
+static inline void thirty_two_bits(const uint8_t *group, float scale, const float *least, vec part[GROUP / LANES]) {
+    (void)scale, (void)least;
+    for (int i = 0; i < GROUP / LANES; i++) part[i] = load((const float *)group + i * LANES);
+}
+
 static inline float sum_of(vec x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x[1] + x[5]) + (x[3] + x[7])); }
 
 /* y[r, o] = x[r] . weight o, for outputs of the next `outs` and of `rows` rows. */
@@ -64,7 +86,7 @@ static inline float sum_of(vec x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x
             for (int o = 0; o < OUTS; o++) {                                                                          \
                 const long at = o * groups + g;                                                                       \
                 vec part[GROUP / LANES];                                                                              \
-                WEIGHTS(weights + at * BYTES, scales[at], least + at, part);                                          \
+                WEIGHTS(weights + at * BYTES, BYTES > GROUP ? 1 : scales[at], least + at, part);                      \
                 for (int i = 0; i < GROUP / LANES; i++)                                                               \
                     for (int r = 0; r < COUNT; r++)                                                                   \
                         sum[r][o] = fused(part[i], load(x + r * x_row + g * GROUP + i * LANES), sum[r][o]);           \
@@ -92,30 +114,43 @@ static inline float sum_of(vec x) { return ((x[0] + x[4]) + (x[2] + x[6])) + ((x
     };
 typedef void product(const uint8_t *, const float *, const float *, long, const float *, long, float *, long,
                      const float *);
+PRODUCTS(of_32, thirty_two_bits, 128)
+PRODUCTS(of_16, sixteen_bits, 64)
 PRODUCTS(of_8, eight_bits, 32)
 PRODUCTS(of_4, four_bits, 16)
 static const int side_by_side[ROWS] = {4, 4, 4, 2, 2, 2};
 
-/* y[r * y_row + o] = x[r * x_row] . weight o + bias[o]: x [rows, inputs], weights [outputs, inputs] of `bits` bits (8 or
- * 4), scales and, of 4 bits, least weights [outputs, inputs / GROUP], bias [outputs] or NULL. `inputs` is a multiple of
- * GROUP. Strides in floats. */
-void spsl_product(const uint8_t *weights, const float *scales, const float *least, const float *bias, const float *x,
-                  long x_row, float *y, long y_row, int outputs, int inputs, int rows, int bits, int threads) {
-    const long groups = inputs / GROUP, size = groups * GROUP * bits / 8;
-    const int tiles = (outputs + OUTPUTS - 1) / OUTPUTS;
-#pragma omp parallel for schedule(static) num_threads(threads)
-    for (int tile = 0; tile < tiles; tile++)
-        for (int first = 0, left = rows, count; left; first += count, left -= count) {
-            const int times = (left + ROWS - 1) / ROWS;
-            count = (left + times - 1) / times; /* equal shares */
-            const int end = (tile + 1) * OUTPUTS < outputs ? (tile + 1) * OUTPUTS : outputs;
-            for (int o = tile * OUTPUTS, wide; o < end; o += wide) {
-                wide = o + side_by_side[count - 1] <= end ? side_by_side[count - 1] : 1;
-                product *const *kernel = bits == 8 ? of_8[wide > 1] : of_4[wide > 1];
-                kernel[count - 1](weights + o * size, scales + o * groups, least + o * groups, groups, x + first * x_row,
-                                  x_row, y + first * y_row + o, y_row, bias ? bias + o : NULL);
-            }
+static int tiles_of(const matrix *of) { return (of->outputs + OUTPUTS - 1) / OUTPUTS; }
+
+/* Outputs of one tile of one matrix, for all rows. */
+static void tile_of(const matrix *of, int tile, const float *x, long x_row, float *y, long y_row, int rows) {
+    const long groups = of->inputs / GROUP, size = groups * GROUP * of->bits / 8;
+    const int end = (tile + 1) * OUTPUTS < of->outputs ? (tile + 1) * OUTPUTS : of->outputs;
+    for (int first = 0, left = rows, count; left; first += count, left -= count) {
+        const int times = (left + ROWS - 1) / ROWS;
+        count = (left + times - 1) / times; /* equal shares */
+        for (int o = tile * OUTPUTS, wide; o < end; o += wide) {
+            wide = o + side_by_side[count - 1] <= end ? side_by_side[count - 1] : 1;
+            product *const *kernel = of->bits == 4    ? of_4[wide > 1]
+                                     : of->bits == 8  ? of_8[wide > 1]
+                                     : of->bits == 16 ? of_16[wide > 1]
+                                                      : of_32[wide > 1];
+            kernel[count - 1](of->numbers + o * size, of->scale + o * groups, of->least + o * groups, groups,
+                              x + first * x_row, x_row, y + first * y_row + o, y_row, of->bias ? of->bias + o : NULL);
         }
+    }
+}
+
+void spsl_products(const matrix *of, int count, const float *x, long x_row, float *y, long y_row, int rows, int threads) {
+    int tiles = 0;
+    for (int m = 0; m < count; m++) tiles += tiles_of(of + m);
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (int i = 0; i < tiles; i++) {
+        const matrix *one = of;
+        int tile = i, first = 0;
+        for (; tile >= tiles_of(one); one++) tile -= tiles_of(one), first += one->outputs;
+        tile_of(one, tile, x, x_row, y + first, y_row, rows);
+    }
 }
 
 /* The float32 weights [outputs, inputs] that these stand for. */

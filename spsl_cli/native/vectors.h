@@ -36,4 +36,22 @@ static inline vec fused(vec a, vec b, vec c) {
 #endif
 }
 
+/* e^x (0 below -87, e^80 above 80), to two units in the last place: 2^n e^r, r in [-ln 2 / 2, ln 2 / 2], by its series. */
+static inline vec exponential(vec x) {
+    const vec lowest = all(-87.0f), highest = all(80.0f);
+    const ints tiny = x < lowest;
+    x = choose(tiny, lowest, choose(x > highest, highest, x));
+    const vec n = nearest(x * 1.44269504088896341f);
+    const vec r = fused(n, all(2.12194440e-4f), fused(n, all(-0.693359375f), x));
+    vec p = all(1.0f / 5040);
+    p = fused(p, r, all(1.0f / 720));
+    p = fused(p, r, all(1.0f / 120));
+    p = fused(p, r, all(1.0f / 24));
+    p = fused(p, r, all(1.0f / 6));
+    p = fused(p, r, all(0.5f));
+    p = fused(p, r, all(1.0f));
+    p = fused(p, r, all(1.0f));
+    return choose(tiny, all(0.0f), p * (vec)((__builtin_convertvector(n, ints) + 127) << 23));
+}
+
 #endif

@@ -1,7 +1,7 @@
-"""Float weights <-> small whole numbers, with a scale for every 32 of them, as GGUF's Q8_0 and Q4_1 have it.
+"""Weights as they are kept: float32, bfloat16, or small whole numbers with a scale for every 32, as in GGUF files.
 
-A weight of 8 bits is a number from -127 to 127 times the scale; one of 4 bits a number from 0 to 15 times the scale,
-plus the least weight of its group. Weights of such files lie on the grid already, and are not changed.
+A weight of 8 bits (Q8_0) is a number from -127 to 127 times the scale; one of 4 bits (Q4_1) a number from 0 to 15 times
+the scale, plus the least weight of its group. Weights of such files lie on the grid already, and are not changed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 import torch
 
-from spsl_cli.native import kernels
+from spsl_cli.native import kernels, matrices
 
 Bits = Literal[8, 4]
 GROUP = 32
@@ -19,25 +19,26 @@ _LEAST_NORMAL = torch.finfo(torch.float16).tiny
 
 
 class Stored(NamedTuple):
-    """Weights [N, K]: bytes [N, K] (8 bits) or [N, K / 2] (4 bits), scales [N, K / 32], least weights likewise or None.
+    """Weights [N, K]: float32 or bfloat16 [N, K], or bytes [N, K] (int8, 8 bits) or [N, K / 2] (uint8, 4 bits).
 
-    A byte of 4-bit weights holds weight i of its group in its lower half and weight i + 16 in its upper one.
+    Bytes have scales [N, K / 32], and those of 4 bits least weights likewise. Such a byte holds weight i of its group
+    in its lower half and weight i + 16 in its upper one.
     """
 
     numbers: torch.Tensor
-    scale: torch.Tensor
-    least: torch.Tensor | None
+    scale: torch.Tensor | None = None
+    least: torch.Tensor | None = None
 
     @property
-    def bits(self) -> Bits:
+    def bits(self) -> int:
         """How many a weight takes, its share of the scale aside."""
-        return 8 if self.least is None else 4
+        return matrices.BITS[self.numbers.dtype]
 
 
 def quantize(weight: torch.Tensor, bits: Bits) -> Stored:
     """The grid's nearest weights to `weight` [N, K], K a multiple of 32."""
     if kernels.available():
-        return Stored(*kernels.quantize(weight.float(), bits)[:3])
+        return Stored(*matrices.quantize(weight.float(), bits)[:3])
     groups = weight.float().view(len(weight), -1, GROUP)
     if bits == 8:  # noqa: PLR2004
         scale = groups.abs().amax(2, keepdim=True) / _HIGHEST[8]
@@ -52,30 +53,34 @@ def quantize(weight: torch.Tensor, bits: Bits) -> Stored:
 
 def dequantize(stored: Stored) -> torch.Tensor:
     """The float32 weights [N, K] that they stand for."""
+    numbers, scale, least = stored
+    if scale is None:
+        return numbers.float()
     if kernels.available():
-        return kernels.dequantize(*stored)
-    if stored.least is None:
-        return (stored.numbers.view(len(stored.numbers), -1, GROUP) * stored.scale[..., None]).flatten(1)
-    halves = stored.numbers.view(len(stored.numbers), -1, GROUP // 2)
-    numbers = torch.cat((halves & 15, halves >> 4), 2).double()  # rounded once, as a fused operation does
-    return torch.addcmul(stored.least[..., None].double(), numbers, stored.scale[..., None].double()).float().flatten(1)
+        return matrices.dequantize(numbers, scale, least)
+    if least is None:
+        return (numbers.view(len(numbers), -1, GROUP) * scale[..., None]).flatten(1)
+    halves = numbers.view(len(numbers), -1, GROUP // 2)
+    steps = torch.cat((halves & 15, halves >> 4), 2).double()  # rounded once, as a fused operation does
+    return torch.addcmul(least[..., None].double(), steps, scale[..., None].double()).float().flatten(1)
 
 
-def on_grid(weight: torch.Tensor) -> Stored | None:
-    """Float32 weights that some grid has exactly, as that grid has them: the same model in less memory. Else None.
+def as_it_is(weight: torch.Tensor) -> Stored:
+    """The same float32 weights [N, K], K a multiple of 32, in the least memory: on a grid that has them exactly, as
+    bfloat16 if they all are, else themselves.
 
     By the compiled kernels alone.
     """
-    if weight.shape[1] % GROUP:
-        return None
     for bits in (4, 8):
         for part in (weight[:1], weight):  # nearly always the first row tells
-            numbers, scale, least, exact = kernels.quantize(part, bits)
+            numbers, scale, least, exact = matrices.quantize(part, bits)
             if not exact:
                 break
         else:
             return Stored(numbers, scale, least)
-    return None
+    if all(torch.equal(part.bfloat16().float(), part) for part in (weight[:1], weight)):
+        return Stored(weight.bfloat16())
+    return Stored(weight.contiguous())
 
 
 def _steps(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:

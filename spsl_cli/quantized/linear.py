@@ -1,4 +1,4 @@
-"""A linear layer whose weights are 8 or 4 bits in memory and float32 in arithmetic."""
+"""A linear layer whose weights are kept in 32, 16, 8 or 4 bits, and are float32 in arithmetic."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from spsl_cli.native import kernels
+from spsl_cli.native import kernels, matrices
 from spsl_cli.quantized.grid import GROUP, Bits, Stored, dequantize, quantize
 
 MOST_ROWS = 48
@@ -18,7 +18,7 @@ class QuantizedLinear(nn.Module):
     """Takes the place of an `nn.Linear`; its weights are what `dequantize` gives, and gradients do not pass."""
 
     numbers: torch.Tensor
-    scale: torch.Tensor
+    scale: torch.Tensor | None
     least: torch.Tensor | None
     bias: torch.Tensor | None
     in_features: int
@@ -42,8 +42,12 @@ class QuantizedLinear(nn.Module):
 
     @property
     def weight(self) -> torch.Tensor:
-        """The float32 weights [N, K], made anew at each call."""
+        """The float32 weights [N, K]; of fewer bits, made anew at each call."""
         return dequantize(self.stored)
+
+    def matrix(self) -> matrices.Matrix:
+        """The layer as compiled kernels take it, for as long as its tensors are these."""
+        return matrices.matrix(*self.stored, self.bias)
 
     def extra_repr(self) -> str:
         """As `nn.Linear` has it, and the bits."""
@@ -57,10 +61,7 @@ def multiply(linears: Sequence[QuantizedLinear], x: torch.Tensor) -> torch.Tenso
         outputs = [nn.functional.linear(rows, linear.weight, linear.bias) for linear in linears]
         return torch.cat(outputs, 1).view(*x.shape[:-1], -1)
     out = rows.new_empty(len(rows), sum(linear.out_features for linear in linears))
-    first = 0
-    for linear in linears:
-        kernels.product(rows, *linear.stored, linear.bias, out[:, first : first + linear.out_features])
-        first += linear.out_features
+    matrices.products(rows, [linear.matrix() for linear in linears], out)
     return out.view(*x.shape[:-1], -1)
 
 

@@ -60,13 +60,15 @@ def stage_row(stage: Stage, cells: int, glyphs: Glyphs, now: float) -> Line:
             items.append(bar(last.done / last.total, long, glyphs, ("bold", "dim")))
     unit = one_line(last.unit)
     seconds = last.seconds if stage.ended else max(last.seconds, now - stage.since)
+    gap = 2 if wide else 1
+    room = cells - sum(item.width + gap for item in items)
     facts = (
-        amount(last.done, last.total, unit) if unit else "",
+        crop(amount(last.done, last.total, unit), room, glyphs.ellipsis) if unit else "",
         rate(last.done, last.seconds, unit),
         _time(seconds, exact=stage.ended),
     )
     items += [Line().add(fact, "dim") for fact in facts if fact]
-    return pack(items, cells, gap=2 if wide else 1)
+    return pack(items, cells, gap)
 
 
 def _time(seconds: float, *, exact: bool) -> str:

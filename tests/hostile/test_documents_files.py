@@ -219,7 +219,7 @@ def test_a_gitignore_of_any_bytes_is_obeyed(tree):
 def test_a_file_that_vanishes_costs_nothing_else(tree):
     (tree / "later.txt").write_text("Gone before it is read.")
 
-    def remove(done, total, name):
+    def remove(_):
         (tree / "later.txt").unlink(missing_ok=True)
 
     assert reasons(read_paths(["t"], on_progress=remove)) == {"t/later.txt": "no such file or directory"}

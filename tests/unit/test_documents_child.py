@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from spsl_cli.documents import Limits, read_paths
+from spsl_cli.documents import Limits, Reading, read_paths
 from spsl_cli.documents.pdf import protocol, reading, worker
 from spsl_cli.documents.pdf.job import Job
 from spsl_cli.documents.pdf.process import CrashedError, HungError, ParserProcess, _environment
@@ -404,15 +404,15 @@ def test_results_come_in_the_order_given_and_the_first_name_wins(tmp_path, monke
     Path("e.pdf").write_bytes(b"%PDF-1.7\nnothing")
     Path("f.pdf").write_bytes(b"%PDF-1.7\nnothing")
     told = []
-    collection = read_paths(["."], on_progress=lambda *what: told.append(what))
+    collection = read_paths(["."], on_progress=told.append)
     assert [document.path for document in collection.documents] == ["a.pdf", "b.pdf", "d.txt"]
     assert [skip.path for skip in collection.skipped] == ["c.pdf", "e.pdf", "f.pdf"]
     assert collection.skipped[0].reason == "same content as a.pdf"
     assert collection.skipped[1].reason == collection.skipped[2].reason
-    assert told[0] == (0, 6, "a.pdf")
-    assert told[-1] == (6, 6, "")
-    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
-    assert {total for _, total, _ in told} == {6}
+    assert told[0] == Reading(0, 6, "a.pdf")
+    assert told[-1] == Reading(6, 6)
+    assert [at.done for at in told] == sorted(at.done for at in told)
+    assert {at.total for at in told} == {6}
 
 
 def test_progress_is_told_while_one_file_lasts(tmp_path, monkeypatch):
@@ -420,8 +420,12 @@ def test_progress_is_told_while_one_file_lasts(tmp_path, monkeypatch):
     pages = json.dumps({"total": 8, "pages": {str(index): "slow" for index in range(8)}}).encode()
     (tmp_path / "long.pdf").write_bytes(pages + b"\0")
     told = []
-    read_paths([str(tmp_path / "long.pdf")], on_progress=lambda *what: told.append(what))
-    assert any(", page " in name and " of 8" in name for _, _, name in told)
+    read_paths([str(tmp_path / "long.pdf")], on_progress=told.append)
+    during = [at for at in told if at.pages]
+    assert during
+    assert {(at.name, at.pages) for at in during} == {(str(tmp_path / "long.pdf"), 8)}
+    assert [at.pages_done for at in during] == sorted(at.pages_done for at in during)
+    assert any(0 < at.pages_done < 8 for at in during)
 
 
 @POSIX
@@ -429,7 +433,7 @@ def test_an_interrupt_while_a_pdf_is_read_reaches_the_caller_and_ends_the_proces
     (tmp_path / "a.pdf").write_bytes(make_pdf(*(lines("Words.") for _ in range(5))))
     pools = []
 
-    def interrupt(done: int, total: int, name: str) -> None:
+    def interrupt(_: Reading) -> None:
         if pools:
             raise KeyboardInterrupt
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spsl_cli.documents import Collection, Document, Limits, Page, Skip, read_paths
+from spsl_cli.documents import Collection, Document, Limits, Page, Reading, Skip, read_paths
 
 
 @pytest.fixture
@@ -172,8 +172,8 @@ def test_progress_counts_every_input_and_ends(folder):
     write("d/b.txt", "same")
     write("d/c.txt", "same")
     told = []
-    read_paths(["d", "missing"], on_progress=lambda done, total, name: told.append((done, total, name)))
-    assert told == [(0, 3, "d/a.txt"), (1, 3, "d/b.txt"), (2, 3, "d/c.txt"), (3, 3, "")]
+    read_paths(["d", "missing"], on_progress=told.append)
+    assert told == [Reading(0, 3, "d/a.txt"), Reading(1, 3, "d/b.txt"), Reading(2, 3, "d/c.txt"), Reading(3, 3)]
 
 
 def test_a_reader_that_fails_unforeseen_costs_its_file_only(folder, monkeypatch):
@@ -191,7 +191,7 @@ def test_a_reader_that_fails_unforeseen_costs_its_file_only(folder, monkeypatch)
 def test_an_interrupt_is_not_swallowed(folder):
     write("a.txt")
 
-    def interrupt(done, total, name):
+    def interrupt(_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

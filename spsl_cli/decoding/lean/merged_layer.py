@@ -42,11 +42,13 @@ class SignedSine:
 
 
 class MergedLayer:
-    """Stands in for the layer's forward."""
+    """Stands in for the layer's forward, with products of the linear layers given, by default its own."""
 
-    def __init__(self, layer: nn.Module, sine: SignedSine, product: MakeProduct) -> None:
+    def __init__(
+        self, layer: nn.Module, sine: SignedSine, product: MakeProduct, linears: Sequence[Linear] = ()
+    ) -> None:
         attention: Any = layer.self_attn
-        query, key, value, out, gate, up, down = linears_of(layer)
+        query, key, value, out, gate, up, down = linears or linears_of(layer)
         self._name, self._number = type(attention).__name__, attention.layer_idx
         self._size: int = attention.head_dim
         self._scaling: float = attention.scaling
@@ -73,18 +75,15 @@ class MergedLayer:
         """Hidden states [R, q, C] -> [R, q, C]; keys and values go into `cache`."""
         layer: Any = cache.layers[self._number]
         check_window(layer, self._window, self._name)
-        query, key, value = self._heads(rms_norm(self._norms[0], hidden_states), position_embeddings)
-        layer.update(key.transpose(1, 2), value.transpose(1, 2), kwargs={})
-        attended = attend(layer, query.transpose(1, 2), self._scaling)
-        hidden_states = hidden_states + self._out(attended.flatten(2))
-        gate, up = self._gate_up(rms_norm(self._norms[1], hidden_states)).chunk(2, -1)
-        return hidden_states.add_(self._down(nn.functional.silu(gate).mul_(up)))
+        heads = self._before(hidden_states, position_embeddings).transpose(1, 2)
+        rotated = self._query_heads + self._key_heads
+        layer.update(heads[:, self._query_heads : rotated], heads[:, rotated:], kwargs={})
+        return self._after(hidden_states, attend(layer, heads[:, : self._query_heads], self._scaling))
 
-    def _heads(
-        self, x: torch.Tensor, position_embeddings: tuple[torch.Tensor, torch.Tensor]
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Queries [R, q, Hq, D], keys and values [R, q, Hkv, D], the first two at their positions."""
-        heads = self._query_key_value(x).view(*x.shape[:2], -1, self._size)
+    def _before(self, hidden: torch.Tensor, position_embeddings: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        """Queries, keys and values [R, q, Hq + 2 Hkv, D], those two at their positions."""
+        x = self._query_key_value(rms_norm(self._norms[0], hidden))
+        heads = x.view(*x.shape[:2], -1, self._size)
         rotated = self._query_heads + self._key_heads
         query_key, value = heads[:, :, :rotated], heads[:, :, rotated:]
         if self._head_norms:
@@ -95,7 +94,13 @@ class MergedLayer:
             cosine, sine = position_embeddings
             turned = query_key.roll(self._size // 2, -1)
             query_key = torch.addcmul(query_key * cosine[:, :, None], turned, self._sine(sine))
-        return query_key[:, :, : self._query_heads], query_key[:, :, self._query_heads :], value
+        return torch.cat((query_key, value), 2)
+
+    def _after(self, hidden: torch.Tensor, attended: torch.Tensor) -> torch.Tensor:
+        """From what the attention gave [R, q, Hq, D] to the hidden states behind the layer."""
+        hidden = hidden + self._out(attended.flatten(2))
+        gate, up = self._gate_up(rms_norm(self._norms[1], hidden)).chunk(2, -1)
+        return hidden.add_(self._down(nn.functional.silu(gate).mul_(up)))
 
 
 def rms_norm(norm: Any, x: torch.Tensor) -> torch.Tensor:

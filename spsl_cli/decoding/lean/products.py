@@ -15,7 +15,7 @@ from torch import nn
 
 from spsl_cli.decoding.lean.modules import untouched
 from spsl_cli.native import kernels
-from spsl_cli.quantized.grid import on_grid
+from spsl_cli.quantized.grid import GROUP, as_it_is
 from spsl_cli.quantized.linear import QuantizedLinear, bytes_of, multiply
 
 Linear = nn.Linear | QuantizedLinear
@@ -73,14 +73,24 @@ class PackedProduct:
         return result
 
 
-def packed(linears: Sequence[Linear]) -> Product:
-    """A product of these layers' weights laid out anew: in few bits where that loses nothing, else by oneDNN.
+def kept(linears: Sequence[Linear]) -> list[QuantizedLinear] | None:
+    """The same layers with their weights kept as the compiled kernels take them; None where they take them not.
 
-    Weights out of a file of few bits (GGUF's Q4_0, Q4_1, Q8_0) lie on its grid, and the grid is what takes least time.
+    Weights out of a file of few bits (GGUF's Q4_0, Q4_1, Q8_0) lie on its grid, and most others are bfloat16 made
+    float32: what takes less memory takes less time, and is the same.
     """
-    stored = [on_grid(linear.weight) for linear in linears] if kernels.available() else []
-    whole = [QuantizedLinear(linear, on) for linear, on in zip(linears, stored, strict=False) if on is not None]
-    return SharedProduct(whole) if len(whole) == len(linears) else PackedProduct(linears)
+    if not kernels.available() or any(linear.in_features % GROUP for linear in linears):
+        return None
+    return [
+        linear if isinstance(linear, QuantizedLinear) else QuantizedLinear(linear, as_it_is(linear.weight.detach()))
+        for linear in linears
+    ]
+
+
+def packed(linears: Sequence[Linear]) -> Product:
+    """A product of these layers' weights laid out anew: as the compiled kernels take them, else by oneDNN."""
+    same = kept(linears)
+    return PackedProduct(linears) if same is None else SharedProduct(same)
 
 
 def can_be_packed(module: nn.Module) -> TypeGuard[nn.Linear]:

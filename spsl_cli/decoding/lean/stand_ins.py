@@ -11,8 +11,10 @@ from torch import nn
 
 from spsl_cli.decoding.lean.merged_layer import MergedLayer, SignedSine, can_be_merged, linears_of
 from spsl_cli.decoding.lean.modules import untouched
-from spsl_cli.decoding.lean.products import Linear, Product, SharedProduct, can_be_packed, packed
+from spsl_cli.decoding.lean.native_layer import NativeLayer, can_be_native
+from spsl_cli.decoding.lean.products import Linear, Product, SharedProduct, can_be_packed, kept, packed
 from spsl_cli.machine import available_memory
+from spsl_cli.quantized.linear import QuantizedLinear, bytes_of
 
 Forward = Callable[..., torch.Tensor]
 Packing = Literal["auto", "copy", "replace", "off"]
@@ -42,9 +44,8 @@ class StandIns:
         self._linears = [module for module in model.modules() if can_be_packed(module)]
         embeddings = (module for module in model.modules() if isinstance(module, nn.Embedding))
         self._embedded = {id(embedding.weight) for embedding in embeddings}
-        self._packed: list[tuple[int, int]] | None = None  # the state of the weights that were packed
         self.saved_bytes = 0
-        self._forwards = self._assembled([], release=False)
+        self._assemble([], release=False)
 
     def fit(self, model: nn.Module) -> bool:
         """Whether the model's modules are those that were looked at, and nobody has changed how they compute."""
@@ -57,12 +58,12 @@ class StandIns:
             free = available_memory("cpu")
             packing = "copy" if free is not None and LEAST <= size <= free // SPARE else "off"
         if packing != "off" and self._linears:
-            self._pack(release=packing == "replace")
+            self._assemble(self._linears, release=packing == "replace")
 
     def follow(self) -> None:
-        """Pack again if the model's weights are not those that were packed."""
-        if self._packed is not None and self._packed != self._state():
-            self._pack(release=False)
+        """Pack again if the model's weights are not those that were packed, or lie elsewhere."""
+        if self._state is not None and self._state != self._state_of(self._held):
+            self._assemble(self._packed, release=False)
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
@@ -75,40 +76,49 @@ class StandIns:
             for module, _ in self._forwards:
                 vars(module).pop("forward", None)
 
-    def _pack(self, *, release: bool) -> None:
-        self._forwards = self._assembled(self._linears, release=release)
-        self._packed = None if release else self._state()
-
-    def _assembled(self, to_pack: list[nn.Linear], *, release: bool) -> list[tuple[nn.Module, Forward]]:
-        """Merged layers, and products of the linear layers `to_pack` outside them.
+    def _assemble(self, to_pack: list[nn.Linear], *, release: bool) -> None:
+        """Merge layers, and make products of the linear layers `to_pack` outside them.
 
         Layer by layer, so that with `release` no more than one layer's weights are held twice.
         """
         sine, alone = SignedSine(), dict.fromkeys(to_pack)
-        forwards: list[tuple[nn.Module, Forward]] = []
+        self._packed, self._forwards, self._held = to_pack, [], list[nn.Module](to_pack)
         self.saved_bytes = 0
         for layer in self._layers:
             own = linears_of(layer)
             packable = [linear for linear in own if linear in alone]
-            packs = len(packable) == len(own)
-            forwards.append((layer, MergedLayer(layer, sine, self._product if packs else SharedProduct)))
-            if packs and release:
+            self._forwards.append((layer, self._merged(layer, own, sine, packs=len(packable) == len(own))))
+            if len(packable) == len(own) and release:
                 _release(packable)
             for linear in packable:
                 del alone[linear]
-        forwards += [(linear, self._product([linear])) for linear in alone]
+        self._forwards += [(linear, self._product([linear])) for linear in alone]
         if release:
             _release([linear for linear in alone if id(linear.weight) not in self._embedded])
-        return forwards
+        self._state = None if release else self._state_of(self._held)
+
+    def _merged(self, layer: nn.Module, own: list[Linear], sine: SignedSine, *, packs: bool) -> MergedLayer:
+        """Computed natively where its weights are kept as the kernels take them, or may be."""
+        same = kept(own) if packs or all(isinstance(linear, QuantizedLinear) for linear in own) else None
+        if same is None or not can_be_native(layer):
+            return MergedLayer(layer, sine, self._product if packs else SharedProduct)
+        if packs:
+            self._count(own, sum(map(bytes_of, same)))
+        self._held.append(layer)
+        return NativeLayer(layer, sine, same)
 
     def _product(self, linears: Sequence[Linear]) -> Product:
         product = packed(linears)
-        self.saved_bytes += sum(linear.weight.nbytes for linear in linears) - product.nbytes
+        self._count(linears, product.nbytes)
         return product
 
-    def _state(self) -> list[tuple[int, int]]:
-        parameters = (parameter for linear in self._linears for parameter in linear.parameters())
-        return [(each.data_ptr(), 0 if each.is_inference() else each._version) for each in parameters]  # noqa: SLF001
+    def _count(self, linears: Sequence[Linear], taken: int) -> None:
+        self.saved_bytes += sum(linear.weight.nbytes for linear in linears) - taken
+
+    @staticmethod
+    def _state_of(held: Sequence[nn.Module]) -> list[tuple[int, int]]:
+        tensors = (tensor for module in held for tensor in (*module.parameters(), *module.buffers()))
+        return [(each.data_ptr(), 0 if each.is_inference() else each._version) for each in tensors]  # noqa: SLF001
 
 
 def _seen(model: nn.Module) -> list[tuple[nn.Module, bool]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spsl_cli.documents.document import Page
+from spsl_cli.documents.document import LeftOut, Page
 from spsl_cli.documents.pdf import hyphens
 from spsl_cli.documents.pdf.raw import Outline, RawPage
+from spsl_cli.documents.pdf.running import repeated_lines
 from spsl_cli.documents.source import Extract, UnreadableError
 from spsl_cli.documents.wording import count
 
@@ -16,12 +17,22 @@ MEDIA_TYPE = "application/pdf"
 def assemble(outline: Outline, pages: Sequence[RawPage]) -> Extract:
     """Page `n` of the result is `pages[n - 1]`, whatever became of it. Raises UnreadableError if nothing is left."""
     _check(pages)
-    words = hyphens.vocabulary(page.text for page in pages)
+    parted = [_parted(page.text, gone) for page, gone in zip(pages, repeated_lines(pages), strict=True)]
+    words = hyphens.vocabulary(text for text, _ in parted)
     made = tuple(
-        Page(number, hyphens.join(page.text, words), label, page.warnings)
-        for number, (page, label) in enumerate(zip(pages, outline.labels, strict=True), 1)
+        Page(number, hyphens.join(text, words), label, page.warnings, left_out)
+        for number, (page, label, (text, left_out)) in enumerate(zip(pages, outline.labels, parted, strict=True), 1)
     )
     return Extract(MEDIA_TYPE, made, None, outline.warnings)
+
+
+def _parted(text: str, gone: frozenset[int]) -> tuple[str, tuple[LeftOut, ...]]:
+    """The text without the lines `gone`, and those."""
+    if not gone:
+        return text, ()
+    lines = text.split("\n")
+    kept = "\n".join(line for at, line in enumerate(lines) if at not in gone)
+    return kept, tuple(LeftOut(at + 1, lines[at].replace(hyphens.SOFT_HYPHEN, "-")) for at in sorted(gone))
 
 
 def _check(pages: Sequence[RawPage]) -> None:

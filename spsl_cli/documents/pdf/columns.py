@@ -6,7 +6,7 @@ Two signs speak against it: columns of running text drawn line by line across th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
@@ -30,11 +30,26 @@ class _Column:
     end: float
 
 
-def in_reading_order(drawn: Sequence[Row]) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of text. `height` is where it stands on the page, None if it reads in another direction than most.
+
+    `size` is that of its letters, `parts` the number of cells, with wide gaps between them.
+    """
+
+    text: str
+    height: float | None
+    size: float
+    parts: int = 1
+
+
+def in_reading_order(drawn: Sequence[Row]) -> list[Line]:
     """A line for each row, or for each row of a column."""
-    if len(drawn) < _FEWEST_ROWS:
-        return _lines(drawn)
+    if not drawn:
+        return []
     direction = _main_direction(drawn)
+    if len(drawn) < _FEWEST_ROWS:
+        return _lines(drawn, direction)
     main = [row for row in drawn if _is_close(row.direction, direction)]
     aside = [row for row in drawn if not _is_close(row.direction, direction)]
     if _is_scattered(main):
@@ -44,12 +59,18 @@ def in_reading_order(drawn: Sequence[Row]) -> list[str]:
     cells = [cell for row in main for cell in row.cells()]
     columns = _columns(cells)
     if len(columns) < 2 or not _is_interleaved(cells, columns):  # noqa: PLR2004 - one column is none
-        return _lines(drawn)
-    return _by_column(cells, columns) + _lines(aside)
+        return _lines(drawn, direction)
+    return _by_column(cells, columns) + _lines(aside, direction)
 
 
-def _lines(drawn: Sequence[Row]) -> list[str]:
-    return [text for row in drawn if (text := row.text())]
+def _lines(drawn: Sequence[Row], direction: Direction) -> list[Line]:
+    lines = []
+    for row in drawn:
+        texts = row.texts()
+        if text := CELL_GAP.join(texts):
+            height = row.height if _is_close(row.direction, direction) else None
+            lines.append(Line(text, height, row.size, len(texts)))
+    return lines
 
 
 def _main_direction(drawn: Sequence[Row]) -> Direction:
@@ -148,29 +169,30 @@ def _place(cell: Cell, columns: Sequence[_Column]) -> int | None:
     return next((at for at, column in enumerate(columns) if _within(cell, column)), None)
 
 
-def _by_column(cells: Sequence[Cell], columns: Sequence[_Column]) -> list[str]:
+def _by_column(cells: Sequence[Cell], columns: Sequence[_Column]) -> list[Line]:
     """From top to bottom, column after column; what stands across several of them parts what is above from below."""
-    lines: list[str] = []
+    lines: list[Line] = []
     band: list[list[Cell]] = [[] for _ in columns]
     for cell in sorted(cells, key=lambda cell: (-cell.height, cell.start)):
         place = _place(cell, columns)
         if place is None:
             lines += _flushed(band)
-            lines.append(cell.text.strip())
+            lines.append(Line(cell.text.strip(), cell.height, cell.size))
         else:
             band[place].append(cell)
     return lines + _flushed(band)
 
 
-def _flushed(band: list[list[Cell]]) -> list[str]:
-    lines: list[str] = []
+def _flushed(band: list[list[Cell]]) -> list[Line]:
+    lines: list[Line] = []
     for column in band:
         last: Cell | None = None
         for cell in column:
             if last is not None and abs(last.height - cell.height) < 0.3 * cell.size:
-                lines[-1] += CELL_GAP + cell.text.strip()
+                text, parts = f"{lines[-1].text}{CELL_GAP}{cell.text.strip()}", lines[-1].parts + 1
+                lines[-1] = replace(lines[-1], text=text, parts=parts)
             else:
-                lines.append(cell.text.strip())
+                lines.append(Line(cell.text.strip(), cell.height, cell.size))
             last = cell
         column.clear()
     return lines

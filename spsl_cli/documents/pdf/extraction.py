@@ -45,6 +45,7 @@ class _Reading:
     doubt: str = ""
     failed: str | None = None
     hidden: bool = False
+    margins: tuple[int, ...] = ()
 
 
 class PdfPages:
@@ -93,16 +94,18 @@ class PdfPages:
         drawing.run(data)
         visible = seen(single(drawing.runs), drawing.surface, area)
         drawn = page_text(visible.runs, entries(page))
-        text = readable(drawn)
+        text = readable(drawn.text).text
+        # What means a line's end within a line shifts those below it.
+        margins = drawn.margins if text.count("\n") == drawn.text.count("\n") else ()
         warnings = visible.warnings
         cut = missing or drawing.cut
         if cut:
             warnings = (f"part of it could not be read: {cut}", *warnings)
         # Only what the first reader does not know: where the file itself states nonsense, the second one errs as well.
-        doubt = "unknown characters" if REPLACEMENT in drawn else ""
+        doubt = "unknown characters" if REPLACEMENT in drawn.text else ""
         if cut or drawing.guessed or (drawing.shown and not drawing.runs):
             doubt = doubt or "guesses"
-        return _Reading(text.text, warnings, doubt, None, visible.hidden)
+        return _Reading(text, warnings, doubt, None, visible.hidden, margins)
 
     def _checked(self, reading: _Reading, index: int) -> _Reading:
         """The reading, or a second one where that is the better one."""
@@ -126,7 +129,7 @@ class PdfPages:
             warnings = (f"{count(unknown, 'character')} without a known meaning, shown as U+FFFD", *warnings)
         if not text.strip():
             warnings = ("no text (image only?)", *warnings)
-        return RawPage(text, None, warnings)
+        return RawPage(text, None, warnings, reading.margins)
 
 
 @contextmanager

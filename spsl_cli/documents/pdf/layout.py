@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 
 from spsl_cli.documents.pdf.columns import in_reading_order
 from spsl_cli.documents.pdf.fields import Entry
+from spsl_cli.documents.pdf.margins import margin_lines
 from spsl_cli.documents.pdf.rows import Row, rows
 from spsl_cli.documents.pdf.runs import Run, inside
 
@@ -16,7 +19,15 @@ _BASELINE = 0.3
 _TALLEST_LINE = 30.0
 
 
-def page_text(runs: Sequence[Run], entries: Iterable[Entry] = ()) -> str:
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """A page's text in lines, and the indexes of those that stand above or below its body."""
+
+    text: str
+    margins: tuple[int, ...]
+
+
+def page_text(runs: Sequence[Run], entries: Iterable[Entry] = ()) -> PageText:
     """The text, a line for each row of a column. Entries stand beside what is printed at their height, remarks last."""
     drawn = rows(runs)
     remarks: list[str] = []
@@ -26,7 +37,10 @@ def page_text(runs: Sequence[Run], entries: Iterable[Entry] = ()) -> str:
             remarks.append(f"[{entry.label}: {value}]")
         elif not _is_printed(value, entry, runs):
             _place(entry, value, drawn)
-    return "\n".join((*in_reading_order(drawn), *remarks))
+    lines = in_reading_order(drawn)
+    starts = [0, *accumulate(line.text.count("\n") + 1 for line in lines)]
+    margins = tuple(starts[at] for at in margin_lines(lines))
+    return PageText("\n".join((*(line.text for line in lines), *remarks)), margins)
 
 
 def _is_printed(value: str, entry: Entry, runs: Iterable[Run]) -> bool:

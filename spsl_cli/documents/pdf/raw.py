@@ -16,8 +16,12 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class RawPage:
-    """A page as extracted; `failed` says why it could not be, `warnings` whatever else is to be told."""
+    """A page as extracted; `failed` says why it could not be, `warnings` whatever else is to be told.
+
+    `margins` are the indexes of those lines of the text that stand above or below the page's body.
+    """
 
     text: str = ""
     failed: str | None = None
     warnings: tuple[str, ...] = ()
+    margins: tuple[int, ...] = ()

@@ -86,12 +86,12 @@ class Row:
         text = bidi.logical(glyphs) if any(run.glyphs for run in parts) else "".join(glyphs)
         return Cell(text, spans[0][0], max(end for _, end, _ in spans), self.height, self.size)
 
-    def text(self) -> str:
-        """The row as one line, its cells set apart; of right-to-left text the rightmost cell comes first."""
+    def texts(self) -> list[str]:
+        """The text of each cell; of right-to-left text the rightmost cell comes first."""
         cells = self.cells()
         if sum(bool(run.glyphs) for run in self.runs) * 2 > len(self.runs):
             cells.reverse()
-        return CELL_GAP.join(cell.text.strip() for cell in cells)
+        return [cell.text.strip() for cell in cells]
 
 
 def rows(runs: Iterable[Run]) -> list[Row]:
