@@ -28,7 +28,7 @@ def attend(
     layer.groups = query.shape[1] // layer.dense.keys.shape[1]
     outputs = []
     for i, sequence in enumerate(state.sequences):
-        output, lse = attend_row(query[i], layer, i)
+        output, lse, mass = attend_row(query[i], layer, i, with_mass=state.mass and sinks is None)
         if sinks is not None:
             output, lse = with_sinks(output, lse, sinks)
         if state.keep and layer.attention_window is None:
@@ -37,7 +37,7 @@ def attend(
             if rows > state.keep:  # do not hold a whole prefill chunk for its last rows
                 queries = queries.clone()
             end = state.starts[i] + state.rows
-            layer.kept[sequence] = PendingQueries(queries, lse[:, :, kept].clone(), end)
+            layer.kept[sequence] = PendingQueries(queries, lse[:, :, kept].clone(), end, mass)
         outputs.append(output)
     return torch.stack(outputs) if len(outputs) > 1 else outputs[0][None].contiguous()
 
@@ -48,18 +48,24 @@ def check_window(layer: LayerCache, told: int | None, name: str) -> None:
         raise UnsupportedModelError(f"{name} has a sliding window its configuration does not tell")
 
 
-def attend_row(query: torch.Tensor, layer: LayerCache, i: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Attention of row i of the forward under way, query [Hq, q, D]."""
+def attend_row(
+    query: torch.Tensor, layer: LayerCache, i: int, *, with_mass: bool = False
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+    """Attention of row i of the forward under way, query [Hq, q, D]: output, log-sum-exp, and if wanted the mass.
+
+    The mass [q, H, n] comes at little cost from a kernel that has the scores; None where another one is used.
+    """
     rows = query.shape[1]
     (keys, values), beyond = layer.visible(i, rows)
     scale, cap, window = layer.scaling, layer.softcap, layer.attention_window
     if rows <= FEW_ROWS:
         if kernels.suits(query, keys, values, softcap=cap):
-            return kernels.attend_few(query, keys, values, scale, beyond=beyond, window=window)
+            mass = layer.new_mass(rows, keys) if with_mass and window is None else None
+            return *kernels.attend_few(query, keys, values, scale, beyond=beyond, window=window, mass=mass), mass
         groups = query.shape[0] // keys.shape[0]
         mask = layer.state.mask(rows, keys.shape[1], window, groups, query, beyond) if rows > 1 else None
-        return attend_few(query, keys, values, scale, mask, cap)
+        return *attend_few(query, keys, values, scale, mask, cap), None
     if window is None or keys.shape[1] <= window:
-        return attend_chunk(query, keys, values, scale, cap)
+        return *attend_chunk(query, keys, values, scale, cap), None
     mask = layer.state.mask(rows, keys.shape[1], window, 1, query)
-    return attend_windowed_chunk(query, keys, values, scale, mask, cap)
+    return *attend_windowed_chunk(query, keys, values, scale, mask, cap), None

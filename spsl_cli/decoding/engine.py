@@ -56,6 +56,7 @@ class SpeculativeLoop(DecodingLoop):
             torch.tensor(inputs, device=self.target.device),
             tuple(row.sequence for row in rows),
             keep=len(inputs[0]) if self._keeps else 0,
+            mass=self._keeps and plan.source is Source.SPARSE and self.config.refresh_every == 1,
             strict=self.config.strict,
         )
         results = []

@@ -26,6 +26,7 @@ class ForwardState:
     slots: in a draft, for each of them the slot of the sparse view that its token is written to.
     rows: tokens of each row; what a forward runs behind them only fills its shape.
     keep: how many of the last query rows are kept for the attention mass (0: none).
+    mass: whether the attention computes their mass at once, where it can; it will be wanted soon.
     align: keys are read in whole blocks of so many, those out of sight masked (1: just what is seen).
     """
 
@@ -35,6 +36,7 @@ class ForwardState:
     slots: tuple[int, ...] = ()
     rows: int = 0
     keep: int = 0
+    mass: bool = False
     align: int = 1
     _masks: dict[tuple[int, ...], torch.Tensor] = field(default_factory=dict)
 
@@ -54,24 +56,31 @@ class ForwardState:
 
 @dataclass
 class PendingQueries:
-    """Queries whose mass is not counted yet: query [Hq, w, D] and lse [Hkv, G, w] of positions end-w .. end-1."""
+    """Queries that are not counted yet: query [Hq, w, D] and lse [Hkv, G, w] of positions end-w .. end-1.
+
+    mass [w, H, n]: their attention mass, if it is known already.
+    """
 
     query: torch.Tensor
     lse: torch.Tensor
     end: int
+    mass: torch.Tensor | None = None
 
     def until(self, end: int) -> PendingQueries:
         """Without those at `end` and behind it."""
-        rows = self.query.shape[1] - max(0, self.end - end)
-        return PendingQueries(self.query[:, :rows], self.lse[:, :, :rows], min(self.end, end))
+        return self._part(slice(0, self.query.shape[1] - max(0, self.end - end)), min(self.end, end))
 
     def last(self, count: int) -> PendingQueries:
         """The last `count` of them."""
-        return PendingQueries(self.query[:, -count:], self.lse[:, :, -count:], self.end)
+        return self._part(slice(max(0, self.query.shape[1] - count), None), self.end)
 
     def followed_by(self, later: PendingQueries, window: int) -> PendingQueries:
         """The last `window` of these and those behind them; only the later where queries between were not kept."""
         if self.end != later.end - later.query.shape[1]:  # the mass takes queries to stand one behind the other
-            return PendingQueries(later.query[:, -window:], later.lse[:, :, -window:], later.end)
+            return later.last(window)
         query, lse = torch.cat((self.query, later.query), 1), torch.cat((self.lse, later.lse), 2)
-        return PendingQueries(query[:, -window:], lse[:, :, -window:], later.end)
+        return PendingQueries(query, lse, later.end).last(window)
+
+    def _part(self, rows: slice, end: int) -> PendingQueries:
+        mass = None if self.mass is None else self.mass[rows]
+        return PendingQueries(self.query[:, rows], self.lse[:, :, rows], end, mass)

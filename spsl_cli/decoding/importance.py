@@ -9,6 +9,8 @@ from typing import Protocol
 
 import torch
 
+from spsl_cli.native import index
+
 
 class Importance(Protocol):
     """S of one layer for every sequence."""
@@ -72,6 +74,9 @@ class DecayedImportance:
     def add(self, sequence: int, mass: torch.Tensor) -> None:
         """Take in rows of mass [w, H, n], oldest first."""
         rows, _, keys = mass.shape
+        if index.takes(self.total, mass):
+            index.decayed_sum(self.total[sequence], mass, self.decay)
+            return
         weights = self.decay ** torch.arange(rows - 1, -1, -1, dtype=mass.dtype, device=mass.device)
         total = self.total[sequence]
         total *= self.decay**rows

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from spsl_cli.decoding.forward_state import ForwardState, Mode, PendingQueries
 from spsl_cli.decoding.importance import Importance, make_importance
+from spsl_cli.decoding.sparse_view import Rows, SparseView
 from spsl_cli.errors import UnsupportedModelError
 
 JOINING = 64
@@ -51,18 +52,10 @@ class DraftSizes:
     decayed: bool = False
 
 
-class Rows(NamedTuple):
-    """Keys and values of the same positions."""
-
-    keys: torch.Tensor
-    values: torch.Tensor
-
-
 class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transformers does not type its subclass hook
     """One layer's rows.
 
-    Dense: [B, Hkv, capacity, D]. Sparse view: [B, slots, H, D], a slot's heads together, so that a gather writes it
-    front to back; H is Hkv, or Hq where every query head has an index of its own. Allocated when first needed.
+    Dense: [B, Hkv, capacity, D]. Dense rows, sparse view and importance are allocated when first needed.
     `attention_window`: how many positions this layer sees, None for all; one that slides has no sparse view.
     """
 
@@ -80,7 +73,7 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         self.pending: dict[int, PendingQueries] = {}  # committed, not yet in `importance`
         self._draft_sizes: DraftSizes | None = None
         self._dense: Rows | None = None
-        self._sparse: Rows | None = None
+        self._view: SparseView | None = None
         self._importance: Importance | None = None
 
     @property
@@ -89,9 +82,9 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         return _allocated(self._dense)
 
     @property
-    def sparse(self) -> Rows:
-        """The sparse view: gathered rows, then those of the draft under way."""
-        return _allocated(self._sparse)
+    def view(self) -> SparseView:
+        """The rows that drafts read."""
+        return _allocated(self._view)
 
     @property
     def importance(self) -> Importance:
@@ -117,16 +110,13 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         """
         if self.attention_window is not None or sizes == self._draft_sizes:
             return
-        keys, values = self.dense
-        sequences, heads, capacity, size = keys.shape
-        view_heads = heads * self.groups if sizes.per_query_head else heads
-        shape = (sequences, sizes.slots, view_heads)
-        self._sparse = self._importance = None  # free the old ones first
-        self._sparse = Rows(keys.new_empty(*shape, size), values.new_empty(*shape, values.shape[-1]))
+        sequences, heads, capacity, _ = self.dense.keys.shape
+        heads *= self.groups if sizes.per_query_head else 1
+        self._view = self._importance = None  # free the old ones first
+        self._view = SparseView(self.dense, sizes.slots, heads)
         if sizes.window:
-            self._importance = make_importance(
-                sequences, sizes.window, view_heads, capacity, keys.device, decayed=sizes.decayed
-            )
+            device = self.dense.keys.device
+            self._importance = make_importance(sequences, sizes.window, heads, capacity, device, decayed=sizes.decayed)
         self._draft_sizes = sizes
 
     def update(
@@ -146,17 +136,27 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         state, rows = self.state, key_states.shape[2]
         if self.reads_view:
             for i, (sequence, slot) in enumerate(zip(state.sequences, state.slots, strict=True)):
-                self._write_view(sequence, slot, Rows(key_states[i], value_states[i]))
+                self.view.write(sequence, slot, Rows(key_states[i], value_states[i]))
         else:
             for store, new in zip(self.dense, (key_states, value_states), strict=True):
                 for i, (sequence, start) in enumerate(zip(state.sequences, state.starts, strict=True)):
                     store[sequence, :, start : start + rows] = new[i]
         return key_states, value_states
 
-    def clear_importance(self, sequence: int) -> None:
-        """Forget all mass of this sequence."""
+    def new_mass(self, rows: int, like: torch.Tensor) -> torch.Tensor:
+        """Room for the attention mass of so many queries on all keys [H, n, D], by the heads of the importance."""
+        sizes = self._draft_sizes
+        heads = like.shape[0] * (self.groups if sizes is not None and sizes.per_query_head else 1)
+        return like.new_empty(rows, heads, like.shape[1])
+
+    def forget(self, sequence: int) -> None:
+        """Drop all queries and mass of this sequence, and what its view holds."""
+        self.kept.pop(sequence, None)
+        self.pending.pop(sequence, None)
         if self._importance is not None:
             self._importance.clear(sequence)
+        if self._view is not None:
+            self._view.forget(sequence)
 
     @property
     def reads_view(self) -> bool:
@@ -171,8 +171,7 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         state = self.state
         sequence, start = state.sequences[i], state.starts[i]
         if self.reads_view:
-            end = state.slots[i] + rows
-            return Rows(*(store[sequence, :end].transpose(0, 1) for store in self.sparse)), 0
+            return self.view.seen(sequence, state.slots[i] + rows), 0
         first = 0 if self.attention_window is None else max(0, start + 1 - self.attention_window)
         end = start + rows
         beyond = -end % state.align
@@ -180,25 +179,12 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         return Rows(*(store[sequence, :, block] for store in self.dense)), beyond
 
     def gather(self, sequence: int, positions: torch.Tensor) -> None:
-        """Fill the sparse view with the dense rows at `positions` [H, n] (Eq. 5), H as in the view."""
-        heads, count = positions.shape
-        capacity, kv_heads = self.sizes.capacity, self.dense.keys.shape[1]
-        owner = torch.arange(heads, device=positions.device) // (heads // kv_heads)
-        flat = (positions + owner[:, None] * capacity).t().flatten()
-        for dense, sparse in zip(self.dense, self.sparse, strict=True):
-            target = sparse[sequence, :count].view(count * heads, -1)
-            torch.index_select(dense[sequence].view(kv_heads * capacity, -1), 0, flat, out=target)
+        """Fill the sparse view with the dense rows at `positions` [H, n], H as in the view."""
+        self.view.gather(sequence, positions, Rows(*(store[sequence] for store in self.dense)))
 
     def append(self, sequence: int, slot: int, positions: slice) -> None:
         """Copy the dense rows at these positions into the sparse view, from this slot on."""
-        self._write_view(sequence, slot, Rows(*(store[sequence, :, positions] for store in self.dense)))
-
-    def _write_view(self, sequence: int, slot: int, rows: Rows) -> None:
-        """Rows [Hkv, n, D] from this slot on, for all view heads of a KV head."""
-        for store, new in zip(self.sparse, rows, strict=True):
-            heads, count, size = new.shape
-            written = store[sequence, slot : slot + count].view(count, heads, -1, size)
-            written[:] = new.transpose(0, 1)[:, :, None]
+        self.view.write(sequence, slot, Rows(*(store[sequence, :, positions] for store in self.dense)))
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Key length and offset for a mask; only asked for by models that build one, which the probe refuses."""
@@ -280,11 +266,9 @@ class DecoderCache:
             layer.pending[sequence] = kept
 
     def forget(self, sequence: int) -> None:
-        """Drop all queries and mass of this sequence."""
+        """Drop all that was concluded from the rows of this sequence."""
         for layer in self.layers:
-            layer.kept.pop(sequence, None)
-            layer.pending.pop(sequence, None)
-            layer.clear_importance(sequence)
+            layer.forget(sequence)
 
 
 T = TypeVar("T")

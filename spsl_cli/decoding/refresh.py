@@ -61,7 +61,9 @@ def can_be_extended(cache: DecoderCache, sequence: int) -> bool:
 
 
 def _mass(layer: LayerCache, queries: PendingQueries, keys: torch.Tensor, per_query_head: bool) -> torch.Tensor:
-    """Mass [w, H, n] of these queries on `keys`, by the kernel that suits them."""
+    """Mass [w, H, n] of these queries on `keys` at least: known from their forward, else by the kernel that suits."""
+    if queries.mass is not None:
+        return queries.mass
     query, lse, scale, cap = queries.query, queries.lse, layer.scaling, layer.softcap
     if kernels.suits(query, keys, softcap=cap):
         return kernels.attention_mass(query, lse, keys, scale, per_query_head=per_query_head)

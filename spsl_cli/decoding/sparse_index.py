@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from spsl_cli.decoding.config import DecodeConfig
+from spsl_cli.native import index
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,15 @@ def select_positions(scores: torch.Tensor, budget: Budget) -> torch.Tensor:
     """
     heads, length = scores.shape
     first, last = budget.sink, length - budget.recent
-    important = _top(scores[:, first:last], budget.important) + first
-    always = torch.cat(
-        (torch.arange(first, device=scores.device), torch.arange(last, length, device=scores.device))
-    ).expand(heads, -1)
-    return torch.cat((always[:, :first], important, always[:, first:]), dim=1)
+    positions = torch.empty(heads, budget.total, dtype=torch.int64, device=scores.device)
+    positions[:, :first] = torch.arange(first, device=scores.device)
+    positions[:, budget.total - budget.recent :] = torch.arange(last, length, device=scores.device)
+    important = positions[:, first : first + budget.important]
+    if index.takes(scores):
+        index.largest(scores[:, first:last], budget.important, important, first)
+    else:
+        important[:] = _top(scores[:, first:last], budget.important) + first
+    return positions
 
 
 def _top(scores: torch.Tensor, count: int) -> torch.Tensor:

@@ -125,12 +125,14 @@ class TargetModel:
         sequences: Sequence[int],
         *,
         keep: int = 0,
+        mass: bool = False,
         logits: int = 0,
         strict: bool = False,
     ) -> torch.Tensor:
         """Run token_ids [R, q] at the positions behind each sequence's committed ones, over the whole cache.
 
-        `keep`: of how many last rows the queries are kept for the attention mass. `logits`: of how many last rows the
+        `keep`: of how many last rows the queries are kept for the attention mass; `mass`: all of them, and their mass
+        is computed at once where that costs less. `logits`: of how many last rows the
         logits are wanted (0: all). `strict`: see `_strict_forward`. Returns logits [R, that many, V]. Nothing is
         committed.
         """
@@ -138,7 +140,7 @@ class TargetModel:
             return self._strict_forward(cache, token_ids, sequences, keep)
         rows = token_ids.shape[1]
         starts = tuple(cache.lengths[sequence] for sequence in sequences)
-        cache.state.enter(ForwardState(Mode.DENSE, tuple(sequences), starts, rows=rows, keep=keep))
+        cache.state.enter(ForwardState(Mode.DENSE, tuple(sequences), starts, rows=rows, keep=keep, mass=mass))
         return self._run(cache, token_ids, logits)
 
     def _strict_forward(

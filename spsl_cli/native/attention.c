@@ -138,64 +138,108 @@ static int prepare(job *work, const float *query, long query_head, long query_ro
 static void finish(job *work) { free(work->queries), free(work->scratch); }
 
 /* Scores [packed, BLOCK] of the rows of KV head h on the keys from `start` on, `count` of them: item `item` of the job. */
-static float *scores_of(const job *work, int item, int *h, int *start, int *count) {
-    float *scores = work->scratch + (long)omp_get_thread_num() * work->packed * BLOCK;
+static void scores_of(const job *work, int item, float *scores, int *h, int *start, int *count) {
     *h = item / work->blocks, *start = item % work->blocks * BLOCK;
     *count = work->key_count - *start < BLOCK ? work->key_count - *start : BLOCK;
     score(work->queries + (long)*h * work->packed * work->size, work->packed, work->size,
           work->keys + *h * work->key_head + *start * work->key_row, work->key_row, *count, scores);
-    return scores;
+}
+
+/* Where the weights [packed, BLOCK] of a block are: kept for every item of the job, or one place for each thread. */
+static float *weights_of(const job *work, float *kept, int item) {
+    const long size = (long)work->packed * BLOCK;
+    return kept ? kept + item * size : work->scratch + omp_get_thread_num() * size;
+}
+
+/* What a block of keys contributes: for every row the weighted values [packed, size], the largest score and the sum of
+ * exponentials. */
+typedef struct {
+    float *values, *largest, *total;
+} part;
+
+static part part_of(float *parts, const job *work, int item) {
+    float *values = parts + (long)item * work->packed * (work->size + 2);
+    return (part){values, values + (long)work->packed * work->size, values + (long)work->packed * (work->size + 1)};
+}
+
+/* Merge the blocks of row r of KV head h: its attention to `to`; returns its log-sum-exp. */
+static float merge(float *parts, const job *work, int h, int r, float *to) {
+    float most = -INFINITY, total = 0.0f;
+    for (int b = 0; b < work->blocks; b++) {
+        const float largest = part_of(parts, work, h * work->blocks + b).largest[r];
+        most = largest > most ? largest : most;
+    }
+    memset(to, 0, sizeof(float) * work->size);
+    for (int b = 0; b < work->blocks; b++) {
+        const part of = part_of(parts, work, h * work->blocks + b);
+        const float share = expf(of.largest[r] - most);
+        if (share == 0.0f) continue;
+        total += share * of.total[r];
+        for (int d = 0; d < work->size; d++) to[d] += share * of.values[(long)r * work->size + d];
+    }
+    for (int d = 0; d < work->size; d++) to[d] /= total;
+    return most + logf(total);
+}
+
+/* The attention mass on a block of keys, out of the weights that are kept: see spsl_attend. */
+static void mass_of(const job *work, const float *weights, part of, const float *lse, int item, int kv_heads, int groups,
+                    int rows, int per_query_head, float *mass) {
+    const int h = item / work->blocks, start = item % work->blocks * BLOCK;
+    const int count = work->key_count - start < BLOCK ? work->key_count - start : BLOCK;
+    const int heads = per_query_head ? kv_heads * groups : kv_heads;
+    for (int i = 0; i < rows; i++)
+        for (int g = 0; g < groups; g++) {
+            const int r = g * rows + i, head = per_query_head ? h * groups + g : h, adds = g && !per_query_head;
+            float *to = mass + ((long)i * heads + head) * work->key_count + start;
+            const float *from = weights + (long)r * BLOCK;
+            const float share = expf(of.largest[r] - lse[((long)h * groups + g) * rows + i]);
+            for (int j = 0; j < count; j++) to[j] = (adds ? to[j] : 0.0f) + from[j] * share;
+        }
 }
 
 /* Attention of [Hkv * groups, rows, size] queries, the last `rows` of the first `keys - beyond` keys, each seeing itself
  * and what is before it, at most `window` of them (0: all). Strides in floats. out: [rows, Hkv * groups, size];
- * lse: [Hkv, groups, rows]. Returns 0, or 1 if there is no memory. */
+ * lse: [Hkv, groups, rows]. mass: NULL, or the attention mass of every query on every key, [rows, Hkv, keys], the query
+ * heads of a KV head added up, or [rows, Hkv * groups, keys] if `per_query_head`. Returns 0, or 1 if there is no memory. */
 int spsl_attend(const float *query, long query_head, long query_row, const float *keys, long key_head, long key_row,
-                const float *values, long value_head, long value_row, float *out, float *lse, int kv_heads, int groups,
-                int rows, int key_count, int beyond, int window, int size, float scale, int threads) {
+                const float *values, long value_head, long value_row, float *out, float *lse, float *mass, int kv_heads,
+                int groups, int rows, int key_count, int beyond, int window, int size, float scale, int per_query_head,
+                int threads) {
     job work;
     int failed = prepare(&work, query, query_head, query_row, keys, key_head, key_row, kv_heads, groups, rows, key_count,
                          size, scale, threads);
-    const int packed = work.packed, blocks = work.blocks;
-    const long part = (long)packed * (size + 2);
-    float *parts = failed ? NULL : malloc(sizeof(float) * kv_heads * blocks * part);
-    if (!parts) {
-        finish(&work);
+    const int packed = work.packed, items = kv_heads * work.blocks;
+    float *parts = failed ? NULL : malloc(sizeof(float) * items * packed * (size + 2));
+    float *kept = failed || !mass ? NULL : malloc(sizeof(float) * items * packed * BLOCK);
+    if (!parts || (mass && !kept)) {
+        free(parts), free(kept), finish(&work);
         return 1;
     }
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-    for (int item = 0; item < kv_heads * blocks; item++) {
+    for (int item = 0; item < items; item++) {
         int h, start, count;
-        float *scores = scores_of(&work, item, &h, &start, &count);
-        float *sum = parts + item * part, *largest = sum + (long)packed * size, *total = largest + packed;
+        float *scores = weights_of(&work, kept, item);
+        scores_of(&work, item, scores, &h, &start, &count);
+        const part of = part_of(parts, &work, item);
         for (int r = 0; r < packed; r++) {
             const int end = key_count - beyond - rows + 1 + r % rows;
             const int first = window && end > window ? end - window : 0;
-            total[r] = normalise(scores + (long)r * BLOCK, clamp(first - start, 0, count), clamp(end - start, 0, count),
-                                 count, largest + r);
+            of.total[r] = normalise(scores + (long)r * BLOCK, clamp(first - start, 0, count), clamp(end - start, 0, count),
+                                    count, of.largest + r);
         }
-        weigh(scores, packed, values + h * value_head + start * value_row, value_row, count, size, sum);
+        weigh(scores, packed, values + h * value_head + start * value_row, value_row, count, size, of.values);
     }
     for (int h = 0; h < kv_heads; h++)
-        for (int r = 0; r < packed; r++) {
-            float most = -INFINITY, total = 0.0f;
-            float *to = out + (long)(r % rows) * kv_heads * groups * size + (long)(h * groups + r / rows) * size;
-            for (int b = 0; b < blocks; b++) {
-                const float largest = parts[(h * blocks + b) * part + (long)packed * size + r];
-                most = largest > most ? largest : most;
-            }
-            memset(to, 0, sizeof(float) * size);
-            for (int b = 0; b < blocks; b++) {
-                const float *sum = parts + (h * blocks + b) * part, *of = sum + (long)r * size;
-                const float share = expf(sum[(long)packed * size + r] - most);
-                if (share == 0.0f) continue;
-                total += share * sum[(long)packed * size + packed + r];
-                for (int d = 0; d < size; d++) to[d] += share * of[d];
-            }
-            for (int d = 0; d < size; d++) to[d] /= total;
-            lse[((long)h * groups + r / rows) * rows + r % rows] = most + logf(total);
-        }
-    free(parts), finish(&work);
+        for (int r = 0; r < packed; r++)
+            lse[((long)h * groups + r / rows) * rows + r % rows] =
+                merge(parts, &work, h, r, out + (long)(r % rows) * kv_heads * groups * size + (long)(h * groups + r / rows) * size);
+    if (mass) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (int item = 0; item < items; item++)
+            mass_of(&work, weights_of(&work, kept, item), part_of(parts, &work, item), lse, item, kv_heads, groups, rows,
+                    per_query_head, mass);
+    }
+    free(parts), free(kept), finish(&work);
     return 0;
 }
 
@@ -214,7 +258,8 @@ int spsl_mass(const float *query, long query_head, long query_row, const float *
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (int item = 0; item < kv_heads * work.blocks; item++) {
         int h, start, count;
-        float *scores = scores_of(&work, item, &h, &start, &count);
+        float *scores = weights_of(&work, NULL, item);
+        scores_of(&work, item, scores, &h, &start, &count);
         for (int i = 0; i < rows; i++)
             for (int g = 0; g < groups; g++) {
                 const int heads = per_query_head ? kv_heads * groups : kv_heads;

@@ -32,16 +32,19 @@ def attend_few(
     *,
     beyond: int = 0,
     window: int | None = None,
+    mass: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """A few query rows over all keys, the last of them but for `beyond`, each at most over `window` of them.
 
-    query [Hq, q, D]; keys, values [Hkv, n, D]. Returns output [q, Hq, D] and log-sum-exp [Hkv, G, q].
+    query [Hq, q, D]; keys, values [Hkv, n, D]. Returns output [q, Hq, D] and log-sum-exp [Hkv, G, q]. The attention
+    mass of all rows is written to `mass` [q, Hkv, n], or [q, Hq, n], if given.
     """
     (heads, rows, size), (kv_heads, count, _) = query.shape, keys.shape
     output, lse = query.new_empty(rows, heads, size), query.new_empty(kv_heads, heads // kv_heads, rows)
     status = required_library().spsl_attend(
         *_rows(query), *_rows(keys), *_rows(values), output.data_ptr(), lse.data_ptr(),
-        kv_heads, heads // kv_heads, rows, count, beyond, window or 0, size, scale, torch.get_num_threads(),
+        None if mass is None else mass.data_ptr(), kv_heads, heads // kv_heads, rows, count, beyond, window or 0, size,
+        scale, int(mass is not None and mass.shape[1] > kv_heads), torch.get_num_threads(),
     )  # fmt: skip
     if status:
         raise MemoryError(f"no memory for the attention of {rows} rows over {count} positions")

@@ -20,7 +20,7 @@ from typing import Any
 
 from spsl_cli.machine import cache_root
 
-SOURCES = tuple(Path(__file__).with_name(name) for name in ("attention.c", "products.c", "layer.c"))
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("attention.c", "products.c", "layer.c", "index.c"))
 HEADERS = tuple(Path(__file__).with_name(name) for name in ("vectors.h", "matrix.h"))
 FLAGS = ("-std=gnu11", "-O3", "-march=native", "-fno-math-errno", "-ffp-contract=off", "-fopenmp", "-shared", "-fPIC")
 OFF = ("0", "off", "no", "none", "false", "disabled")
@@ -111,13 +111,19 @@ def _declared(functions: ctypes.CDLL) -> ctypes.CDLL:
     """With the types of its arguments, in the order of the C sources."""
     pointer, stride, number, real = ctypes.c_void_p, ctypes.c_long, ctypes.c_int, ctypes.c_float
     rows: list[Any] = [pointer, stride, stride]
-    functions.spsl_attend.argtypes = [*rows, *rows, *rows, pointer, pointer, *[number] * 7, real, number]
+    functions.spsl_attend.argtypes = [*rows, *rows, *rows, *[pointer] * 3, *[number] * 7, real, number, number]
     functions.spsl_mass.argtypes = [*rows, pointer, *rows, pointer, *[number] * 5, real, number, number]
     functions.spsl_products.argtypes = [pointer, number, pointer, stride, pointer, stride, number, number]
     functions.spsl_before_attention.argtypes = [*[pointer] * 6, number, number]
     functions.spsl_after_attention.argtypes = [*[pointer] * 5, number, number]
     functions.spsl_dequantize.argtypes = [*[pointer] * 4, stride, number, number]
     functions.spsl_quantize.argtypes = [*[pointer] * 4, stride, number, number]
+    functions.spsl_decayed_sum.argtypes = [pointer, stride, pointer, stride, stride, *[number] * 3, real, number]
+    functions.spsl_largest.argtypes = [pointer, stride, *[number] * 3, pointer, stride, number, number]
+    functions.spsl_gather.argtypes = [
+        *[pointer] * 2, stride, stride, *[pointer] * 2, *[number] * 3, pointer, number, pointer, *[number] * 4
+    ]  # fmt: skip
+    functions.spsl_decayed_sum.restype = None
     functions.spsl_products.restype = functions.spsl_dequantize.restype = None
     functions.spsl_before_attention.restype = functions.spsl_after_attention.restype = None
     return functions

@@ -29,9 +29,9 @@ def matrix(
     numbers: torch.Tensor, scale: torch.Tensor | None, least: torch.Tensor | None, bias: torch.Tensor | None
 ) -> Matrix:
     """The weights of `quantized.grid.Stored` and a bias [N] or None."""
-    outputs, columns = numbers.shape
-    bits = BITS[numbers.dtype]
-    return Matrix(*_pointers(numbers, scale, least), _pointer(bias), outputs, columns * 2 if bits == 4 else columns, bits)  # noqa: PLR2004
+    (outputs, columns), bits = numbers.shape, BITS[numbers.dtype]
+    inputs = columns * 2 if numbers.dtype is torch.uint8 else columns
+    return Matrix(*_pointers(numbers, scale, least), _pointer(bias), outputs, inputs, bits)
 
 
 def products(x: torch.Tensor, matrices: Sequence[Matrix], out: torch.Tensor) -> None:

@@ -50,7 +50,7 @@ def test_the_view_holds_what_was_committed_since(index, monkeypatch):
         count, slots = cache.joined[sequence], cache.sparse_sizes[sequence]
         positions = slice(cache.lengths[sequence] - count, cache.lengths[sequence])
         for layer in cache.drafting_layers:
-            for dense, sparse in zip(layer.dense, layer.sparse, strict=True):
+            for dense, sparse in zip(layer.dense, layer.view.rows, strict=True):
                 wanted = dense[sequence, :, positions].transpose(0, 1)
                 wanted = wanted.repeat_interleave(sparse.shape[2] // wanted.shape[1], 1)
                 assert torch.equal(sparse[sequence, slots - count : slots], wanted)

@@ -72,6 +72,24 @@ def test_mass_against_float64(shape, per_query_head):
     assert (mass[want == 0] == 0).all()  # of keys behind the query
 
 
+@pytest.mark.parametrize("per_query_head", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_mass_out_of_the_attention_itself(shape, per_query_head):
+    """The same attention, bit for bit, and the mass that its weights are."""
+    query, k, v = tensors(*shape)
+    (heads, rows, _), scale = query.shape, query.shape[-1] ** -0.5
+    _, lse = in_float64(query, k, v)
+    want = attention.attention_mass(query.double(), lse, k.double(), scale, per_query_head=per_query_head)
+    mass = torch.full((rows, heads if per_query_head else k.shape[0], k.shape[1]), float("nan"))
+    output, lse = kernels.attend_few(query, k, v, scale, mass=mass)
+    assert mass.shape == want.shape
+    assert (mass - want).abs().max() < 2e-5
+    assert (mass[want == 0] == 0).all()
+    alone, own = kernels.attend_few(query, k, v, scale)
+    assert torch.equal(output, alone)
+    assert torch.equal(lse, own)
+
+
 @pytest.mark.parametrize("rows", [1, 3, 8])
 def test_keys_beyond_the_queries_are_not_seen_whatever_they_hold(rows):
     query, k, v = tensors(6, 2, 64, 300, rows, poison=5)

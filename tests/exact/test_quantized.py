@@ -10,7 +10,7 @@ from spsl_cli import SparseSpecDecoder
 from spsl_cli.decoding.kv_cache import LayerSizes
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.native import kernels
-from spsl_cli.quantized.grid import GROUP, dequantize, as_it_is, quantize
+from spsl_cli.quantized.grid import GROUP, as_it_is, dequantize, quantize
 from spsl_cli.quantized.linear import MOST_ROWS, QuantizedLinear, multiply, quantize_linears
 from tests.models import draft_config, tiny_model
 

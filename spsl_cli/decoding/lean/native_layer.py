@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import nn
 
 from spsl_cli.decoding.lean.merged_layer import MergedLayer, SignedSine
 from spsl_cli.decoding.lean.products import SharedProduct
@@ -46,6 +45,5 @@ def can_be_native(layer: Any) -> bool:
     )
 
 
-def _norm(norm: nn.Module) -> Norm:
-    module: Any = norm
-    return Norm(module.weight.detach(), module.variance_epsilon)
+def _norm(norm: Any) -> Norm:
+    return Norm(norm.weight.detach(), norm.variance_epsilon)

@@ -82,7 +82,8 @@ class StandIns:
         Layer by layer, so that with `release` no more than one layer's weights are held twice.
         """
         sine, alone = SignedSine(), dict.fromkeys(to_pack)
-        self._packed, self._forwards, self._held = to_pack, [], list[nn.Module](to_pack)
+        self._packed, self._held = to_pack, list[nn.Module](to_pack)
+        self._forwards: list[tuple[nn.Module, Forward]] = []
         self.saved_bytes = 0
         for layer in self._layers:
             own = linears_of(layer)
