@@ -44,7 +44,7 @@ class TableTarget:
         number = hash((self.seed, which, *prefix)) % 2**31
         return 2.0 * torch.randn(self.vocabulary, generator=torch.Generator().manual_seed(number))
 
-    def dense_forward(self, cache, token_ids, _sequences, *, keep=0, logits=0, strict=False):
+    def dense_forward(self, cache, token_ids, _sequences, *, keep=0, mass=False, logits=0, strict=False):
         """Logits behind each input; inputs overwrite whatever was written behind the committed tokens."""
         self.written[cache.lengths[0] :] = token_ids[0].tolist()
         rows = [self.logits(tuple(self.written[: cache.lengths[0] + i + 1]), False) for i in range(token_ids.shape[1])]
