@@ -21,14 +21,18 @@ PRESUMED_WEIGHT = 0.5
 
 
 class Shares(NamedTuple):
-    """What a row of a verify and the mass cost, in the time that float32 weights, or keys and values, are read."""
+    """What a row of a verify and the mass cost, in the time that float32 weights, or keys and values, are read.
+
+    layer: bytes that are read in the time that a layer takes for everything else.
+    """
 
     row_of_weights: float
     row_of_kv: float
     mass_of_kv: float
+    layer: int
 
 
-SHARES = {"cpu": Shares(0.07, 0.22, 1.4), "cuda": Shares(0.01, 0.01, 0.5)}
+SHARES = {"cpu": Shares(0.07, 0.22, 0.4, 3_300_000), "cuda": Shares(0.01, 0.01, 0.5, 0)}
 """What is presumed by kind of device, the CPU's for others. There a row over many keys is arithmetic (docs/log.md)."""
 
 
@@ -42,18 +46,28 @@ class PresumedCosts:
 
     @classmethod
     def by_bytes(
-        cls, weights: int, kv: int, share: float, device: str, *, arithmetic: int | None = None, sequences: int = 1
+        cls,
+        weights: int,
+        kv: int,
+        share: float,
+        device: str,
+        *,
+        layers: int = 0,
+        arithmetic: int | None = None,
+        sequences: int = 1,
     ) -> PresumedCosts:
         """For steps that take as long as memory takes to read them.
 
         weights, kv: bytes that a plain step reads. share: of the kv that a draft step reads, and a gather reads and
-        writes. device: its kind, see `SHARES`. arithmetic: bytes of the weights if they were float32, which a row of
-        few bits has to compute all the same; None: as many as are read. sequences: each of them has a row more.
+        writes. device: its kind, see `SHARES`. layers: of the model. arithmetic: bytes of the weights if they were
+        float32, which a row of few bits has to compute all the same; None: as many as are read. sequences: each of them
+        has a row more.
         """
-        everything = max(weights + kv, 1)
         shares = SHARES.get(device, SHARES["cpu"])
+        fixed = weights + layers * shares.layer
+        everything = max(fixed + kv, 1)
         return cls(
-            draft=(weights + share * kv) / everything,
+            draft=(fixed + share * kv) / everything,
             refresh=(shares.mass_of_kv + 2 * share) * kv / everything,
             row=(shares.row_of_weights * (arithmetic or weights) * sequences + shares.row_of_kv * kv) / everything,
         )

@@ -82,7 +82,7 @@ class SpeculativeLoop(DecodingLoop):
         target = self.target
         return PresumedCosts.by_bytes(
             target.weight_bytes, kv, share, target.device.type,
-            arithmetic=target.dense_bytes, sequences=len(self.rows),
+            layers=target.layer_count, arithmetic=target.dense_bytes, sequences=len(self.rows),
         )  # fmt: skip
 
     @property

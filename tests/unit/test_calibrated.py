@@ -193,6 +193,15 @@ def test_the_first_sparse_draft_is_one_token_long():
     assert settled.wants_more([[Evidence(0.1, 8.0)] * 3])
 
 
+def test_presumed_costs_of_what_is_not_reading():
+    """A layer takes its time whatever it reads, in a draft step too."""
+    bare, layered = (PresumedCosts.by_bytes(10**8, 10**9, 0.1, "cpu", layers=layers) for layers in (0, 30))
+    assert bare.draft == pytest.approx(2 / 11)
+    assert 0.24 < layered.draft < 0.26
+    assert 0.9 < layered.row / bare.row < 0.95
+    assert 0.9 < layered.refresh / bare.refresh < 0.95
+
+
 def test_presumed_costs_of_a_row():
     """Few bits are read sooner, but a row of them is as much arithmetic; and each sequence of a batch has its row."""
     dense = PresumedCosts.by_bytes(1000, 200, 0.1, "cpu")
