@@ -37,7 +37,10 @@ class Timing:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer or a summary. `token_ids` are the new tokens as decoded, `prompt_ids` what they followed."""
+    """An answer or a summary.
+
+    `token_ids` are the new tokens as decoded, `prompt_ids` what they followed; `reused` of those were read before.
+    """
 
     command: str
     question: str | None
@@ -52,6 +55,7 @@ class Answer:
     stats: SpeculationStats
     comparison: Comparison | None
     warnings: tuple[str, ...]
+    reused: int = 0
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
@@ -68,8 +72,8 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "citations": [],
         "usage": {
             "prompt_tokens": len(answer.prompt_ids),
-            "cached_tokens": 0,
-            "prefilled_tokens": len(answer.prompt_ids),
+            "cached_tokens": answer.reused,
+            "prefilled_tokens": len(answer.prompt_ids) - answer.reused,
             "new_tokens": len(answer.token_ids),
         },
         "timing": asdict(answer.timing),

@@ -38,6 +38,8 @@ class Settings:
     controller: str = "calibrated"
     lookup: bool | None = None
     index: str = "sparsespec-l"
+    cache: bool = True
+    cache_size: int = 20 * 10**9
     origin: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
@@ -68,11 +70,23 @@ def parse_switch(text: str) -> bool:
     raise ValueError(f"{text!r} is neither true nor false")
 
 
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def parse_size(text: str) -> int:
+    """`20GB`, `500 MB` or a number of bytes."""
+    word = text.strip().lower().removesuffix("b").strip()
+    unit = word[-1:] if word[-1:] in "kmgt" else ""
+    return int(float(word.removesuffix(unit)) * _UNITS[unit])
+
+
 _PARSERS: dict[str, Callable[[str], Any]] = {
     "offline": parse_switch,
     "speculation": parse_switch,
     "compare_ar": parse_switch,
     "lookup": parse_switch,
+    "cache": parse_switch,
+    "cache_size": parse_size,
     "max_new_tokens": int,
     "temperature": float,
     "top_p": float,
@@ -82,7 +96,8 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "k": parse_k,
 }
 _MEANT = {
-    **dict.fromkeys(("offline", "speculation", "compare_ar", "lookup"), "use true or false"),
+    **dict.fromkeys(("offline", "speculation", "compare_ar", "lookup", "cache"), "use true or false"),
+    "cache_size": "use a number of bytes such as 20GB",
     **dict.fromkeys(("max_new_tokens", "top_k", "seed"), "use a whole number"),
     **dict.fromkeys(("temperature", "top_p"), "use a number"),
     "budget": "use a share such as 0.1 or a number of positions",
@@ -146,9 +161,9 @@ def _read_file(file: Path) -> dict[str, Any]:
 
 
 _KINDS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("max_new_tokens", "top_k", "seed"), (int,)),
+    **dict.fromkeys(("max_new_tokens", "top_k", "seed", "cache_size"), (int,)),
     **dict.fromkeys(("temperature", "top_p", "budget"), (int, float)),
-    **dict.fromkeys(("offline", "speculation", "compare_ar"), (bool,)),
+    **dict.fromkeys(("offline", "speculation", "compare_ar", "cache"), (bool,)),
     "lookup": (bool, type(None)),
     **dict.fromkeys(("device", "dtype", "controller", "index"), (str,)),
     **dict.fromkeys(("model", "revision", "quantize", "system"), (str, type(None))),

@@ -12,6 +12,7 @@ from spsl_cli.events import Event, Progress
 
 _STAGE = "read documents"
 
+
 def read_documents(
     paths: Sequence[str],
     report: Callable[[Event], None],

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 from spsl_cli.answer import Answer, ModelFacts, Timing
 from spsl_cli.comparison import compare_with_plain
 from spsl_cli.config import Settings
-from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
+from spsl_cli.decoder_settings import decode_config, sampling_config
 from spsl_cli.documents import Collection, Selection
-from spsl_cli.errors import NoReadableInputError, UsageError
+from spsl_cli.errors import NoReadableInputError
 from spsl_cli.events import Event, Finished, Notice, Progress, Started
 from spsl_cli.interrupt import Interrupts
 from spsl_cli.model_facts import memory_errors, stop_token_ids
 from spsl_cli.narration import Narrator
 from spsl_cli.reading import read_documents
+from spsl_cli.reuse import Reuse, kv_store
 
 if TYPE_CHECKING:
     from spsl_cli.decoding.decoder import SparseSpecDecoder
@@ -44,34 +45,11 @@ class Request:
     length: int | None = None
 
 
-def sampling_config(settings: Settings) -> SamplingConfig:
-    """How tokens are chosen. Raises UsageError."""
-    try:
-        return SamplingConfig(settings.temperature, settings.top_p, settings.top_k, seed=settings.seed)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
-
-
 def cpu_kernels() -> str:
     """Which kernels attend on the CPU: "compiled by ...", or why torch's own do."""
     from spsl_cli.native.library import native_library  # noqa: PLC0415
 
     return native_library().reason
-
-
-def decode_config(settings: Settings) -> DecodeConfig:
-    """The decoder's part of the settings. Raises UsageError."""
-    try:
-        return DecodeConfig(
-            budget=settings.budget,
-            k=settings.k,
-            controller=settings.controller,  # type: ignore[arg-type]  # checked by DecodeConfig
-            lookup=settings.lookup,
-            index=settings.index,  # type: ignore[arg-type]  # likewise
-            speculation=settings.speculation,
-        )
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -101,6 +79,7 @@ class Session:
     ) -> None:
         self.settings = settings
         self._pack: Packing = "copy" if baselines else "replace"
+        self._reuses = not baselines  # what is measured is computed
         self.config = decode_config(settings)
         self.sampling = sampling_config(settings)
         self.interrupts = interrupts or Interrupts()
@@ -110,6 +89,7 @@ class Session:
         self._ingest_s = self._load_s = 0.0
         self._loaded: LoadedModel | None = None
         self._decoder: SparseSpecDecoder | None = None
+        self._reuse: Reuse | None = None
 
     def read(
         self,
@@ -166,6 +146,8 @@ class Session:
         )
         if loaded.quantization and loaded.device == "cpu" and not native_library().functions:
             self.notice(f"quantised weights are slow here, made float32 at each step: {native_library().reason}")
+        if settings.cache and self._reuses:  # before weights are packed: it looks at them
+            self._reuse = Reuse(loaded, kv_store(settings.cache_size, self.notice))
         self._decoder = SparseSpecDecoder(loaded.model, self.config, pack=self._pack)
         self._loaded = loaded
         self._load_s = time.perf_counter() - begun
@@ -189,10 +171,13 @@ class Session:
         self.report(_started(collection, request, loaded, run))
         return Prepared(loaded, prompt, run, stop_ids)
 
-    def prefill(self, run: DecodingRun) -> None:
-        """Write the prompt into the cache, telling how far it is."""
-        for filled in run.prefill():
+    def prefill(self, run: DecodingRun, documents_end: int = 0) -> None:
+        """Write the prompt into the cache, telling how far it is; documents that were read before are used again."""
+        prefix = self._reuse.prefix_for(run, documents_end) if self._reuse is not None else None
+        for filled in run.prefill(splits=(documents_end,), prefix=prefix):
             self.report(Progress("prefill", filled.done, filled.total, "tokens", filled.seconds))
+        if run.reused:
+            self.notice(f"{run.reused:,} of {len(run.prompt_ids):,} prompt tokens were read before", warning=False)
 
     def answer(self, collection: Collection, request: Request) -> Answer:
         """Prompt, prefill, decode, and compare if that is wanted.
@@ -204,7 +189,7 @@ class Session:
         run, loaded = prepared.run, prepared.loaded
         narrator = Narrator(loaded.tokenizer, prepared.stop_ids)  # type: ignore[arg-type]  # as in `_prompt`
         with memory_errors(loaded.device, run.capacity):
-            self.prefill(run)
+            self.prefill(run, prepared.prompt.documents_end)
             self.interrupts.defer()  # from here on there is an answer to lose
             first_token_s = time.perf_counter() - self._begun
             finish_reason = self._decode(run, narrator)
@@ -214,6 +199,9 @@ class Session:
                 if comparison is None:
                     self.notice("interrupted: no comparison with autoregressive decoding")
         self.report(Finished(finish_reason, stats, comparison))
+        if self._reuse is not None:
+            self._reuse.keep(run, prepared.prompt.documents_end)
+            self._reuse.remember(run)
         return Answer(
             command=request.task,
             question=request.question,
@@ -235,6 +223,7 @@ class Session:
             stats=stats,
             comparison=comparison,
             warnings=tuple(self.warnings),
+            reused=run.reused,
         )
 
     def _prompt(self, collection: Collection, request: Request, loaded: LoadedModel) -> tuple[Prompt, int]:

@@ -13,6 +13,7 @@ for name in [
 ]:
     del os.environ[name]
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["SPSL_CACHE"] = "off"  # nothing of a test is left in the user's cache, and nothing of it is used
 
 
 def pytest_make_parametrize_id(val, argname):

@@ -14,6 +14,7 @@ import typer
 from spsl_cli import __version__
 from spsl_cli.cli.ask import ask
 from spsl_cli.cli.bench import bench
+from spsl_cli.cli.cache import cache
 from spsl_cli.cli.doctor import doctor
 from spsl_cli.cli.models import models
 from spsl_cli.cli.read import read
@@ -29,6 +30,7 @@ app.command()(read)
 app.command()(bench)
 app.command()(doctor)
 app.add_typer(models, name="models")
+app.add_typer(cache, name="cache")
 
 
 def _version(value: bool) -> None:

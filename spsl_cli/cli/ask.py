@@ -7,27 +7,17 @@ from typing import Annotated
 import typer
 
 from spsl_cli.answer import Answer
-from spsl_cli.cli.options import (
-    AsJson,
-    Debug,
-    Exclude,
-    Include,
-    NoIgnore,
-    OutputFile,
-    Password,
-    Plain,
-    Quiet,
-    selection,
-    with_settings,
-)
+from spsl_cli.cli.options import AsJson, Debug, OutputFile, Password, Plain, Quiet, with_selection, with_settings
 from spsl_cli.cli.output import run_and_deliver, standard_input
 from spsl_cli.config import Settings
+from spsl_cli.documents import Selection
 from spsl_cli.errors import UsageError
 from spsl_cli.render import Streams
 from spsl_cli.session import Request, Session
 
 
 @with_settings
+@with_selection
 def ask(
     words: Annotated[
         list[str],
@@ -37,15 +27,13 @@ def ask(
     question: Annotated[
         list[str] | None, typer.Option("-q", "--question", help="The question; may be given several times.")
     ] = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    no_ignore: NoIgnore = False,
     password: Password = None,
     output: OutputFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     plain: Plain = False,
     debug: Debug = False,  # noqa: ARG001 read by main()
+    selection: Selection,
     settings: Settings,
 ) -> None:
     """Answer a question from documents.
@@ -58,10 +46,9 @@ def ask(
         raise UsageError(f"a question needs documents: {words[-1]!r} is the question", hint=hint)
     if any(not text.strip() for text in questions):
         raise UsageError("the question is empty", hint="give it as the last argument or with -q")
-    wanted = selection(include, exclude, no_ignore=no_ignore)
 
     def work(session: Session) -> list[Answer]:
-        collection = session.read(paths, standard_input(), password, wanted)
+        collection = session.read(paths, standard_input(), password, selection)
         answers: list[Answer] = []
         for text in questions:
             try:

@@ -7,20 +7,10 @@ from typing import Annotated
 
 import typer
 
-from spsl_cli.cli.options import (
-    AsJson,
-    Debug,
-    Exclude,
-    Include,
-    NoIgnore,
-    Password,
-    Plain,
-    Quiet,
-    selection,
-    with_settings,
-)
+from spsl_cli.cli.options import AsJson, Debug, Password, Plain, Quiet, with_selection, with_settings
 from spsl_cli.cli.output import leave_with_skips, standard_input
 from spsl_cli.config import Settings
+from spsl_cli.documents import Selection
 from spsl_cli.errors import UsageError
 from spsl_cli.render import Streams, make_reporter, render_table, write_json
 from spsl_cli.session import Session
@@ -29,6 +19,7 @@ DEFAULT_NEW_TOKENS = 64
 
 
 @with_settings
+@with_selection
 def bench(
     paths: Annotated[
         list[str] | None, typer.Argument(metavar="[PATH...]", help="Documents to summarize; else a built-in text.")
@@ -45,14 +36,12 @@ def bench(
         typer.Option("--batch", metavar="N", min=1, help="Rows decoded together, each a part of the built-in text."),
     ] = 1,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", min=1, help="Counted repeats of each system.")] = 3,
-    include: Include = None,
-    exclude: Exclude = None,
-    no_ignore: NoIgnore = False,
     password: Password = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     plain: Plain = False,
     debug: Debug = False,  # noqa: ARG001 read by main()
+    selection: Selection,
     settings: Settings,
 ) -> None:
     """Measure decoding: tokens per second, acceptance, and with --compare-ar speedup and identity.
@@ -70,12 +59,11 @@ def bench(
         raise UsageError("bench measures greedy decoding", hint="leave --temperature at 0")
     if paths and batch > 1:
         raise UsageError("a batch is made of parts of the built-in text", hint="leave PATH or --batch out")
-    wanted = selection(include, exclude, no_ignore=no_ignore)
     streams = Streams.detect(plain=plain)
     with make_reporter(streams, quiet=quiet, plain=plain) as reporter:
         session = Session(settings, reporter, baselines=True)
         if paths:
-            collections = [session.read(paths, standard_input(), password, wanted)]
+            collections = [session.read(paths, standard_input(), password, selection)]
         else:
             collections = builtin(session, context, batch)
         result, model = measure(session, collections, repeats, session.report)

@@ -9,10 +9,11 @@ from typing import Any
 
 from spsl_cli.cli.options import AsJson, Debug, with_settings
 from spsl_cli.config import NAMES, Settings, config_file
+from spsl_cli.decoder_settings import decode_config
 from spsl_cli.errors import ModelUnavailableError
 from spsl_cli.machine import available_memory
 from spsl_cli.render import Streams, render_table, write_json
-from spsl_cli.session import cpu_kernels, decode_config
+from spsl_cli.session import cpu_kernels
 
 PACKAGES = ("spsl", "torch", "transformers", "accelerate", "safetensors", "pypdf", "rich", "typer")
 PLAN_LENGTHS = (2_048, 8_192, 32_768, 131_072)

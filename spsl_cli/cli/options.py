@@ -1,4 +1,4 @@
-"""Options that several commands share, each declared once, and the way from them to `Settings`."""
+"""Options that several commands share, each declared once, and what is made of them: `Settings` and `Selection`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import typer
 from spsl_cli.config import resolve_settings
 from spsl_cli.documents import Selection
 from spsl_cli.errors import UsageError
+
+_Command = Callable[..., None]
 
 SETTINGS_OPTIONS: dict[str, Any] = {
     "model": Annotated[
@@ -70,20 +72,33 @@ SETTINGS_OPTIONS: dict[str, Any] = {
             help="How drafts choose what they read: sparsespec-l, per-query-head, vegas, pillar, snapkv or streaming.",
         ),
     ],
+    "cache": Annotated[
+        bool | None,
+        typer.Option("--cache/--no-cache", help="Use again what was read before [on].", show_default=False),
+    ],
+}
+
+SELECTION_OPTIONS: dict[str, Any] = {
+    "include": Annotated[
+        list[str] | None,
+        typer.Option(
+            "--include", metavar="GLOB", help="Of folders, only files that fit, as in a .gitignore; may repeat."
+        ),
+    ],
+    "exclude": Annotated[
+        list[str] | None,
+        typer.Option(
+            "--exclude", metavar="GLOB", help="Of folders, no files that fit, as in a .gitignore; may repeat."
+        ),
+    ],
+    "no_ignore": Annotated[
+        bool | None, typer.Option("--no-ignore", help="Read what .gitignore leaves out; hidden files stay out.")
+    ],
 }
 
 Paths = Annotated[
     list[str], typer.Argument(metavar="PATH...", help="Files, folders, patterns, or - for standard input.")
 ]
-Include = Annotated[
-    list[str] | None,
-    typer.Option("--include", metavar="GLOB", help="Of folders, only files that fit, as in a .gitignore; may repeat."),
-]
-Exclude = Annotated[
-    list[str] | None,
-    typer.Option("--exclude", metavar="GLOB", help="Of folders, no files that fit, as in a .gitignore; may repeat."),
-]
-NoIgnore = Annotated[bool, typer.Option("--no-ignore", help="Read what .gitignore leaves out; hidden files stay out.")]
 Password = Annotated[
     str | None, typer.Option("--password", envvar="SPSL_PASSWORD", help="Password of an encrypted PDF.")
 ]
@@ -96,27 +111,36 @@ Plain = Annotated[bool, typer.Option("--plain", help="No live panel and no escap
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
-def selection(include: list[str] | None, exclude: list[str] | None, *, no_ignore: bool) -> Selection:
+def _with(argument: str, options: dict[str, Any], made: Callable[[dict[str, Any]], Any]) -> Callable[..., _Command]:
+    """A decorator that gives a command `options`; it gets what is `made` of them as `argument`, a keyword."""
+
+    def decorate(command: _Command) -> _Command:
+        signature = inspect.signature(command, eval_str=True)
+        own = [parameter for name, parameter in signature.parameters.items() if name != argument]
+        shared = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+            for name, annotation in options.items()
+        ]
+
+        @functools.wraps(command)
+        def wrapper(**arguments: Any) -> None:
+            given = {name: arguments.pop(name) for name in options}
+            command(**arguments, **{argument: made(given)})
+
+        wrapper.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
+        return wrapper
+
+    return decorate
+
+
+def _selection(given: dict[str, Any]) -> Selection:
     """What of the folders given is wanted. Raises UsageError for a pattern that no path can match."""
+    include, exclude = (tuple(given[name] or ()) for name in ("include", "exclude"))
     try:
-        return Selection(tuple(include or ()), tuple(exclude or ()), ignore_files=not no_ignore)
+        return Selection(include, exclude, ignore_files=not given["no_ignore"])
     except ValueError as error:
         raise UsageError(str(error), hint="write it as in a .gitignore, relative to the folder given") from error
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give `command` every option of `SETTINGS_OPTIONS`; it gets them as its argument `settings`, resolved."""
-    signature = inspect.signature(command, eval_str=True)
-    own = [parameter for name, parameter in signature.parameters.items() if name != "settings"]
-    shared = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        for name, annotation in SETTINGS_OPTIONS.items()
-    ]
-
-    @functools.wraps(command)
-    def wrapper(**arguments: Any) -> None:
-        options = {name: arguments.pop(name) for name in SETTINGS_OPTIONS}
-        command(**arguments, settings=resolve_settings(options))
-
-    wrapper.__signature__ = signature.replace(parameters=[*own, *shared])  # type: ignore[attr-defined]
-    return wrapper
+with_settings = _with("settings", SETTINGS_OPTIONS, resolve_settings)
+with_selection = _with("selection", SELECTION_OPTIONS, _selection)

@@ -3,18 +3,7 @@
 from __future__ import annotations
 
 from spsl_cli.answer import read_json
-from spsl_cli.cli.options import (
-    AsJson,
-    Debug,
-    Exclude,
-    Include,
-    NoIgnore,
-    Password,
-    Paths,
-    Plain,
-    Quiet,
-    selection,
-)
+from spsl_cli.cli.options import AsJson, Debug, Password, Paths, Plain, Quiet, with_selection
 from spsl_cli.cli.output import leave_with_skips, standard_input
 from spsl_cli.documents import Collection, Document, Page, Selection
 from spsl_cli.errors import NoReadableInputError
@@ -23,26 +12,24 @@ from spsl_cli.reading import read_documents
 from spsl_cli.render import Reporter, Streams, make_reporter, write_answer, write_json
 
 
+@with_selection
 def read(
     paths: Paths,
     *,
-    include: Include = None,
-    exclude: Exclude = None,
-    no_ignore: NoIgnore = False,
     password: Password = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     plain: Plain = False,
     debug: Debug = False,  # noqa: ARG001 read by main()
+    selection: Selection,
 ) -> None:
     """Show the text of documents as the model will see it, with page marks, warnings and what was skipped.
 
     Example: spsl read report.pdf --json
     """
-    wanted = selection(include, exclude, no_ignore=no_ignore)
     streams = Streams.detect(plain=plain)
     with make_reporter(streams, quiet=quiet, plain=plain) as report:
-        collection = _collect(paths, password, wanted, report)
+        collection = _collect(paths, password, selection, report)
     if as_json:
         write_json(streams, read_json(collection))
     elif collection.documents:
@@ -52,8 +39,8 @@ def read(
     leave_with_skips(collection)
 
 
-def _collect(paths: list[str], password: str | None, wanted: Selection, report: Reporter) -> Collection:
-    collection = read_documents(paths, report, stdin=standard_input(), password=password, selection=wanted)
+def _collect(paths: list[str], password: str | None, selection: Selection, report: Reporter) -> Collection:
+    collection = read_documents(paths, report, stdin=standard_input(), password=password, selection=selection)
     for document in collection.documents:
         for text in document.notices:
             report(Notice(f"{document.path}: {text}"))
@@ -71,5 +58,7 @@ def _shown(document: Document) -> str:
 
 
 def _mark(page: Page) -> str:
-    printed = f" (printed: {page.label})" if page.label and page.label != str(page.number) else ""
-    return f"page {page.number}{printed}"
+    told = [f"printed: {page.label}"] if page.label and page.label != str(page.number) else []
+    if page.left_out:
+        told.append("left out, as on earlier pages: " + ", ".join(f'"{line.text}"' for line in page.left_out))
+    return f"page {page.number}" + (f" ({'; '.join(told)})" if told else "")

@@ -7,22 +7,10 @@ from typing import Annotated
 import typer
 
 from spsl_cli.answer import Answer
-from spsl_cli.cli.options import (
-    AsJson,
-    Debug,
-    Exclude,
-    Include,
-    NoIgnore,
-    OutputFile,
-    Password,
-    Paths,
-    Plain,
-    Quiet,
-    selection,
-    with_settings,
-)
+from spsl_cli.cli.options import AsJson, Debug, OutputFile, Password, Paths, Plain, Quiet, with_selection, with_settings
 from spsl_cli.cli.output import run_and_deliver, standard_input
 from spsl_cli.config import Settings
+from spsl_cli.documents import Selection
 from spsl_cli.errors import UsageError
 from spsl_cli.render import Streams
 from spsl_cli.session import Request, Session
@@ -32,6 +20,7 @@ WORDS = {"short": 60, "medium": 150, "long": 400}
 
 
 @with_settings
+@with_selection
 def summarize(
     paths: Paths,
     *,
@@ -39,15 +28,13 @@ def summarize(
         str | None, typer.Option("--length", metavar="short|medium|long|N", help="Words to aim at.")
     ] = None,
     focus: Annotated[str | None, typer.Option("--focus", help="What the summary should dwell on.")] = None,
-    include: Include = None,
-    exclude: Exclude = None,
-    no_ignore: NoIgnore = False,
     password: Password = None,
     output: OutputFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     plain: Plain = False,
     debug: Debug = False,  # noqa: ARG001 read by main()
+    selection: Selection,
     settings: Settings,
 ) -> None:
     """Summarize documents, all of them in one summary.
@@ -55,10 +42,9 @@ def summarize(
     Example: spsl summarize folder/ --length short
     """
     request = Request("summarize", focus=focus, length=_words(length))
-    wanted = selection(include, exclude, no_ignore=no_ignore)
 
     def work(session: Session) -> list[Answer]:
-        return [session.answer(session.read(paths, standard_input(), password, wanted), request)]
+        return [session.answer(session.read(paths, standard_input(), password, selection), request)]
 
     streams = Streams.detect(plain=plain)
     run_and_deliver(settings, streams, work, quiet=quiet, plain=plain, as_json=as_json, output=output)

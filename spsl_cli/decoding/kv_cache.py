@@ -103,6 +103,18 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
                 store.zero_()
         self.is_initialized = True
 
+    def write_committed(self, sequence: int, rows: Rows) -> None:
+        """Take over rows [Hkv, n, D] of another cache as those of positions 0 .. n-1."""
+        if not self.is_initialized:
+            self.lazy_initialization(rows.keys[None], rows.values[None])
+        for store, new in zip(self.dense, rows, strict=True):
+            store[sequence, :, : new.shape[1]] = new
+
+    def release(self) -> None:
+        """Give up all memory; the layer is as it was before the first forward."""
+        self._dense = self._view = self._importance = self._draft_sizes = None
+        self.is_initialized = False
+
     def prepare_drafting(self, sizes: DraftSizes) -> None:
         """Allocate sparse view and importance; done after the prefill, whose workspace is free again by then.
 

@@ -6,10 +6,9 @@ comparison of two ways of decoding starts both from the same prefill, bit for bi
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, pairwise
 
 import torch
 
@@ -25,6 +24,7 @@ from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.output import Output
 from spsl_cli.decoding.policies import Counted, make_policy
 from spsl_cli.decoding.positions import check_positions, prefill_in_one
+from spsl_cli.decoding.prefix import Prefix, restore, rows_of, splits_of, usable
 from spsl_cli.decoding.row import Row, RowRequest
 from spsl_cli.decoding.sparse_index import Budget
 from spsl_cli.decoding.strict import check_strict
@@ -62,6 +62,8 @@ class DecodingRun:
         self.capacity = room + (-room % STRICT_BLOCK if config.strict else 0)
         self.cache = target.allocate(LayerSizes(len(requests), self.capacity, zeroed=config.strict), ends)
         self.prefill_s = 0.0
+        self.reused = 0
+        self.splits: list[int] = []
         self.rows: list[Row] = []
         self.loop: DecodingLoop | None = None
         self._decoding: object | None = None  # which call of `decode` may go on
@@ -83,11 +85,16 @@ class DecodingRun:
         """The length limit of the first row."""
         return self.output.max_new_tokens
 
-    def prefill(self) -> Iterator[Prefill]:
-        """Write the prompts into the cache, one after the other, chunk by chunk; their last logits are kept.
+    def prefill(self, *, splits: Collection[int] = (), prefix: Prefix | None = None) -> Iterator[Prefill]:
+        """Write the prompts into the cache, one after the other, piece by piece; their last logits are kept.
 
-        From the start, whatever was there before. A `Prefill` after each chunk.
+        From the start, whatever was there before. A `Prefill` after each piece. `splits`: positions at which a piece
+        ends, besides those that follow from its size. `prefix`: rows to begin with instead of computing them, as far
+        as they are the prompt's; the importance needs the last queries, so some positions are always computed.
+        ValueError for a prefix where there are several prompts.
         """
+        if prefix is not None and len(self.requests) > 1:
+            raise ValueError("a prefix goes with one prompt")
         self._decoding = None
         self.outputs = [request.make_output() for request in self.requests]
         self.prefill_s, self._first_logits, self._seeds = 0.0, [], []
@@ -96,19 +103,27 @@ class DecodingRun:
             self.cache.forget(sequence)
         total = sum(len(request.prompt_ids) for request in self.requests)
         for sequence in range(len(self.requests)):
-            yield from self._prefill_row(sequence, total)
+            yield from self._prefill_row(sequence, total, splits, prefix)
 
-    def _prefill_row(self, sequence: int, total: int) -> Iterator[Prefill]:
+    def _prefill_row(
+        self, sequence: int, total: int, wanted: Collection[int], prefix: Prefix | None
+    ) -> Iterator[Prefill]:
         now, prompt = clock(self.target.device), self.requests[sequence].prompt_ids
-        limit = self.config.prefill_chunk or CHUNK.get(self.target.device.type, 512)
-        if prefill_in_one(self.target.model.config, len(prompt)):
-            limit = len(prompt)
-        size = math.ceil(len(prompt) / math.ceil(len(prompt) / limit))  # equal chunks: the last one is not a stump
+        splits, reused = self._splits(len(prompt), wanted), 0
+        if prefix is not None:
+            begun = now()
+            reused = self.reusable(prefix.token_ids, prefix.splits, wanted)
+            if reused:
+                restore(self.cache, sequence, prefix.rows, reused)
+                self.prefill_s += now() - begun
+                yield Prefill(sum(self.cache.lengths), total, self.prefill_s)
+        if sequence == 0:
+            self.splits, self.reused = splits, reused
         keep = self.config.window if self.config.speculation else 0
         logits = None
-        for begin in range(0, len(prompt), size):
+        for begin, end in pairwise([reused, *(split for split in splits if split > reused)]):
             start = now()
-            ids = torch.tensor([prompt[begin : begin + size]], device=self.target.device)
+            ids = torch.tensor([prompt[begin:end]], device=self.target.device)
             logits = self.target.dense_forward(self.cache, ids, (sequence,), keep=min(keep, ids.shape[1]), logits=1)
             self.cache.commit(sequence, ids.shape[1], self.config.window)
             self.prefill_s += now() - start
@@ -117,6 +132,30 @@ class DecodingRun:
         self._first_logits.append(logits[0, -1].clone())
         if self.config.speculation:
             self._seeds.append([layer.pending[sequence] for layer in self.cache.drafting_layers])
+
+    def _splits(self, length: int, wanted: Collection[int]) -> list[int]:
+        if prefill_in_one(self.target.model.config, length):
+            return [length]
+        return splits_of(length, self.config.prefill_chunk or CHUNK.get(self.target.device.type, 512), wanted)
+
+    def reusable(self, token_ids: Sequence[int], splits: Sequence[int], wanted: Collection[int] = ()) -> int:
+        """How many positions a prefix of these tokens and splits would save the first prompt: see `prefill`."""
+        prompt = self.prompt_ids
+        last = len(prompt) - max(self.config.window, 1)
+        mine = [split for split in self._splits(len(prompt), wanted) if split <= last]
+        return usable(token_ids, splits, prompt, mine)
+
+    def prefix(self, count: int, *, release: bool = False) -> Prefix:
+        """The first prompt's first `count` positions. With `release` this run gives them away and is over.
+
+        RuntimeError before the prefill is complete.
+        """
+        self._check_prefilled()
+        splits = [split for split in self.splits if split <= count]
+        count = splits[-1] if splits else 0
+        if release:
+            self._first_logits = []
+        return Prefix(self.prompt_ids[:count], splits, rows_of(self.cache, 0, count, release=release))
 
     def rewind(self) -> None:
         """Back to the prompts, as after the prefill. RuntimeError before it is complete."""

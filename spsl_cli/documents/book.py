@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -20,6 +20,7 @@ _LARGEST = 32 * MEBIBYTE
 _PAGES = frozenset({"application/xhtml+xml", "text/html", "text/x-oeb1-document", "application/xml", "image/svg+xml"})
 _PAGE_SUFFIXES = (".xhtml", ".html", ".htm")
 _PICTURES = "image/"
+_DRAWINGS = frozenset({"image/svg+xml", "application/xml"})
 # Fonts that are scrambled so that nobody takes them out of the book; the text is not concerned.
 _SCRAMBLED_FONTS = frozenset({"http://www.idpf.org/2008/embedding", "http://ns.adobe.com/pdf/enc#RC"})
 _DIGITS = re.compile(r"(\d+)")
@@ -27,12 +28,16 @@ _DIGITS = re.compile(r"(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A document in reading order: its name in the archive, or what it is called where there is none; what it is."""
+    """A document in reading order: its name in the archive, or what it is called where there is none; what it is.
+
+    `listed` is False for a page that the book holds and its reading order does not name.
+    """
 
     name: str
     present: bool
     page: bool = True
     picture: bool = False
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,22 @@ class _Package:
             chapter = Chapter(reference.get("idref", ""), present=False) if item is None else self._chapter(item)
             (aside if reference.get("linear") == "no" else main).append(chapter)
         # The same chapter twice is one; what stands beside the book's course follows it.
-        return Book(titles[0] if titles else "", authors, tuple(dict.fromkeys(main + aside)))
+        chapters = list(dict.fromkeys(main + aside))
+        chapters += self._others({chapter.name for chapter in chapters}) if chapters else []
+        return Book(titles[0] if titles else "", authors, tuple(chapters))
+
+    def _others(self, known: set[str]) -> list[Chapter]:
+        """Pages that only links lead to, such as notes; not the table of contents and what stands in for others."""
+        fallbacks = {item.get("fallback") for item in self._items.values()}
+        others = []
+        for identifier, item in self._items.items():
+            chapter = self._chapter(item)
+            is_contents = "nav" in item.get("properties", "").split()
+            if not is_contents and identifier not in fallbacks and chapter.page and chapter.name not in known:
+                known.add(chapter.name)
+                if chapter.present and item.get("media-type") not in _DRAWINGS:
+                    others.append(replace(chapter, listed=False))
+        return others
 
     def _readable(self, item: Any) -> Any:
         """The item, or the first of its fallbacks that is a page."""

@@ -1,4 +1,4 @@
-"""The encoding that HTML or XML declares for itself. Knows which names stand for which, and trusts none that fails.
+"""Names of charsets, and the encoding that HTML or XML declares for itself, which is not trusted where it fails.
 
 Names are taken as browsers take them: a page that says ISO 8859-1 or ASCII means Windows-1252, and so on. What is not
 for text, or hides markup from what checks it (UTF-7), has no name here.
@@ -21,9 +21,9 @@ _NAMES = {
     "iso8859-3": "iso-8859-3 latin3",
     "iso8859-4": "iso-8859-4 latin4",
     "iso8859-5": "iso-8859-5 cyrillic",
-    "iso8859-6": "iso-8859-6 arabic",
+    "iso8859-6": "iso-8859-6 iso-8859-6-i iso-8859-6-e arabic",
     "iso8859-7": "iso-8859-7 greek",
-    "iso8859-8": "iso-8859-8 iso-8859-8-i hebrew",
+    "iso8859-8": "iso-8859-8 iso-8859-8-i iso-8859-8-e hebrew",
     "cp1254": "iso-8859-9 iso8859-9 latin5 windows-1254 cp1254",
     "iso8859-10": "iso-8859-10 latin6",
     "cp874": "tis-620 iso-8859-11 windows-874 cp874",
@@ -48,7 +48,7 @@ _NAMES = {
     "cp932": "shift_jis shift-jis sjis x-sjis ms_kanji windows-31j cp932",
     "euc-jp": "euc-jp x-euc-jp",
     "iso2022-jp": "iso-2022-jp",
-    "cp949": "euc-kr ks_c_5601-1987 ks_c_5601 korean windows-949 cp949",
+    "cp949": "euc-kr euc_kr ks_c_5601-1987 ks_c_5601 korean windows-949 cp949",
 }
 _CODECS = {name: codec for codec, names in _NAMES.items() for name in names.split()}
 # Seven-bit encodings: their bytes are sound UTF-8, but only an escape byte makes them more than ASCII.
@@ -56,10 +56,15 @@ _SEVEN_BIT = frozenset({"iso2022-jp"})
 _ESCAPE = b"\x1b"
 
 
+def codec_named(name: str) -> str | None:
+    """Python's name for the encoding that is meant by a charset's name; None for a name that has no other meaning."""
+    return _CODECS.get(name.strip().lower())
+
+
 def declared_codec(data: bytes) -> str | None:
     """Python's name for the encoding declared near the start, if it is one for text."""
     found = _DECLARATION.search(data[:_SEARCHED])
-    return _CODECS.get((found[1] or found[2]).decode("ascii", "ignore").lower()) if found else None
+    return codec_named((found[1] or found[2]).decode("ascii", "ignore")) if found else None
 
 
 def decode_declared(data: bytes) -> Decoded | None:

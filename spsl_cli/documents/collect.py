@@ -18,7 +18,7 @@ from spsl_cli.documents.discovery import Selection, find
 from spsl_cli.documents.document import Collection, Document, Skip
 from spsl_cli.documents.folder import Found
 from spsl_cli.documents.intake import read_file, read_stream
-from spsl_cli.documents.kinds import kind_of
+from spsl_cli.documents.kinds import PDF, kind_of
 from spsl_cli.documents.limits import Limits
 from spsl_cli.documents.pdf import reader as pdf
 from spsl_cli.documents.pdf.job import Job
@@ -28,7 +28,6 @@ from spsl_cli.documents.wording import failure, os_reason
 
 _log = logging.getLogger(__name__)
 _SECONDS_BETWEEN_TOLD = 0.2
-
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,9 @@ def read_paths(
     """Reads files, folders (all below them), glob patterns and `-` (all of `stdin`), in the order given.
 
     `password` is tried on every encrypted PDF, `selection` says what of a folder is wanted.
-    `on_progress` is called before each input is read, while a PDF is being read, and when all are. No input raises: what
-    cannot be read is in `skipped`, with its reason, and when nothing could be read `documents` is empty. Neither the
-    order nor the outcome depends on how many processes read.
+    `on_progress` is called before each input is read, while a PDF is being read, and when all are. No input raises:
+    what cannot be read is in `skipped`, with its reason, and when nothing could be read `documents` is empty. Neither
+    the order nor the outcome depends on how many processes read.
     """
     found = list(find(paths, selection))
     total = sum(isinstance(item, Found) for item in found)
@@ -162,7 +161,7 @@ class _Run:
             raise AlreadyReadError(f"same content as {self._names_by_hash[digest]}")
         source = Source(found.name, data, self._password, self._limits)
         kind = kind_of(source)
-        if kind.read is pdf.read and pdf.is_parsed(source):
+        if kind is PDF and pdf.is_parsed(source):
             self._begun[digest] = _Begun(place, found, digest, self._pool.submit(source))
             return None
         return self._made(found, digest, kind.read(source))

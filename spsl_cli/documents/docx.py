@@ -1,4 +1,7 @@
-"""The kind for Word documents: .docx and its sisters; old and encrypted ones are recognised, to be refused by name."""
+"""The kind for Word documents: .docx and its sisters.
+
+What else comes in the same container is recognised, to be refused by name: old and encrypted ones, Outlook messages.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,14 @@ _LONGEST_TYPES = 8 << 20
 _FOLDER = "word/"
 _OLE = bytes.fromhex("D0CF11E0A1B11AE1")
 _ENCRYPTED, _OLD_WORD = "EncryptedPackage".encode("utf-16-le"), "WordDocument".encode("utf-16-le")
+_OUTLOOK, _OUTLOOK_SUFFIX = "__substg1.0_".encode("utf-16-le"), ".msg"
 
 
 def matches(source: Source) -> bool:
-    """Whether the content shows a Word document of whatever age, or is an archive named as one."""
+    """Whether the content shows a Word document of whatever age or its kin, or is an archive named as one."""
     if source.data.startswith(_OLE):
-        return source.suffix in _SUFFIXES | _OLD_SUFFIXES or any(s in source.data for s in (_ENCRYPTED, _OLD_WORD))
+        named = source.suffix in {*_SUFFIXES, *_OLD_SUFFIXES, _OUTLOOK_SUFFIX}
+        return named or any(sign in source.data for sign in (_ENCRYPTED, _OLD_WORD, _OUTLOOK))
     if not source.data.startswith(SIGNS):
         return False
     return source.suffix in _SUFFIXES or _holds_word(source)
@@ -38,7 +43,8 @@ def read(source: Source) -> Extract:
     except UnreadableError as error:
         raise UnreadableError(f"a Word document that cannot be read: {error}") from error
     if not reading.text:
-        raise UnreadableError("a Word document without text (it may hold pictures only)")
+        why = "; ".join(reading.warnings) or "it may hold pictures only"
+        raise UnreadableError(f"a Word document without text ({why})")
     return Extract(MEDIA_TYPE, (Page(1, reading.text),), None, reading.warnings)
 
 
@@ -52,6 +58,8 @@ def _holds_word(source: Source) -> bool:
 
 
 def _refusal(source: Source) -> str:
+    if _OUTLOOK in source.data or source.suffix == _OUTLOOK_SUFFIX:  # it may have a Word document in it
+        return "an Outlook message (.msg): not supported, save it as .eml"
     if _ENCRYPTED in source.data:
         return "an office document encrypted with a password (save it without one, then read that)"
     if _OLD_WORD in source.data or source.suffix in _OLD_SUFFIXES:

@@ -33,10 +33,12 @@ _MOST_NOT_TEXT = 0.01
 _FEWEST = 8  # characters; fewer may be anything
 _FEW = 200  # characters; so few must have many zero bytes to be UTF-16
 _ZEROS_OF_FEW, _ZEROS_OF_MANY = 0.25, 0.005
+_ZEROS_OF_ASCII = 0.8  # of bytes that could be UTF-8 too, as names with a zero byte between them
 _SAMPLES, _SAMPLE_BYTES = 64, 1024
 _ISO_2022 = re.compile(rb"\x1b\$(?:[@AB]|[()][A-D])")
 _SOUND_PER_DAMAGED = 3
 _MOST_DAMAGED = 0.01
+_ADVICE = "; if they are, convert it to UTF-8 first"
 _NEWLINES = re.compile(r"\r\n?")
 # A form feed separates pages in `Document.text`, so a text may not hold one; beside a line's end it adds nothing.
 _FORM_FEEDS = re.compile(r"(?<=\n)\f+|\f+(?=\n)|^\f+|\f+$")
@@ -61,7 +63,10 @@ def wide(data: bytes) -> str | None:
     pairs = len(data) // 2
     if pairs < _FEWEST:
         return None
-    least = (_ZEROS_OF_FEW if pairs < _FEW else _ZEROS_OF_MANY) * pairs
+    share = _ZEROS_OF_FEW if pairs < _FEW else _ZEROS_OF_MANY
+    if _is_text(_spread(data).replace(b"\0", b""), "utf-8"):
+        share = _ZEROS_OF_ASCII
+    least = share * pairs
     zeros = {"utf-16-le": data[1::2].count(0), "utf-16-be": data[::2].count(0)}
     for encoding in sorted(zeros, key=lambda encoding: -zeros[encoding]):
         if 0 < least <= zeros[encoding] and all(_is_text(part, encoding) for part in (_spread(data), data)):
@@ -102,6 +107,16 @@ def decode(data: bytes) -> Decoded:
     return _decoded(text, "utf-8", _hidden(data))
 
 
+def whole_signs(text: str) -> str:
+    """Halves of a surrogate pair that stand side by side become the character that they mean, others U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def sound(text: str, encoding: str, warnings: tuple[str, ...] = ()) -> Decoded:
+    """The same as `decode` for text that was spelled out in a format, as in JSON, which can spell what no text has."""
+    return _decoded(whole_signs(text), encoding, warnings)
+
+
 def _hidden(data: bytes) -> tuple[str, ...]:
     if _ISO_2022.search(data):
         return ("looks like ISO-2022 (as in old Japanese mail), which is not decoded: convert it to UTF-8 first",)
@@ -125,11 +140,11 @@ def _old(data: bytes) -> Decoded:
         text = data.decode(encoding, "replace")
         if text.count(REPLACEMENT) <= _MOST_DAMAGED * _beyond_ascii(text):
             warning = f"not UTF-8: read as {encoding}, judged by its letters, so those beyond ASCII may be wrong"
-            return _decoded(text, encoding, (warning,))
+            return _decoded(text, encoding, (warning + _ADVICE,))
     return _decoded(
         data.decode(WESTERN, "replace"),
         WESTERN,
-        ("not UTF-8: read as Windows-1252 (cp1252), so letters beyond ASCII may be wrong",),
+        (f"not UTF-8: read as Windows-1252 (cp1252), so letters beyond ASCII may be wrong{_ADVICE}",),
     )
 
 

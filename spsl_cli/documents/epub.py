@@ -10,6 +10,7 @@ from spsl_cli.documents.book import CONTAINER, Book, open_book, protected
 from spsl_cli.documents.document import Page
 from spsl_cli.documents.html import decode_page
 from spsl_cli.documents.source import Extract, Source, UnreadableError
+from spsl_cli.documents.unseen import Unseen
 from spsl_cli.documents.wording import one_line
 
 MEDIA_TYPE = "application/epub+zip"
@@ -59,6 +60,7 @@ class _Reading:
         self._limits = source.limits
         self._archive = archive
         self._faults: dict[str, list[str]] = {}
+        self._unseen = Unseen()
 
     def chapters(self, book: Book) -> Iterator[str]:
         """The text of each chapter that has some."""
@@ -72,12 +74,16 @@ class _Reading:
             elif chapter.page:
                 try:
                     decoded = decode_page(self._archive.read(chapter.name))
-                    text = render(decoded.text, limits=self._limits).text
+                    rendered = render(decoded.text, limits=self._limits)
+                    text = rendered.text
                 except UnreadableError as error:
                     self._note(f"left out: {error}", chapter.name)
                     continue
-                for warning in decoded.warnings:
+                self._unseen.take(rendered.unseen)
+                for warning in (*decoded.warnings, *rendered.warnings):
                     self._note(warning, chapter.name)
+                if text and not chapter.listed:
+                    self._note("not in the book's reading order, so it stands behind the others", chapter.name)
                 characters += len(text)
                 if characters > self._limits.document_characters:
                     raise UnreadableError(f"more than the limit of {self._limits.document_characters:,} characters")
@@ -95,6 +101,7 @@ class _Reading:
         for fault, names in self._faults.items():
             more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
             yield f"{', '.join(names[:_NAMED])}{more}: {fault}"
+        yield from self._unseen.warnings()
 
 
 def _by(authors: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from spsl_cli.documents.document import Page
 from spsl_cli.documents.encoding import Decoded, decode, mark, wide
 from spsl_cli.documents.limits import Limits
 from spsl_cli.documents.source import Extract, Source, UnreadableError
+from spsl_cli.documents.unseen import Unseen
 from spsl_cli.documents.unsupported import is_binary
 
 MEDIA_TYPE = "text/html"
@@ -20,6 +21,8 @@ _TEMPLATES = frozenset({
 })  # fmt: skip
 _START = re.compile(r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL)
 _SNIFFED = 4096
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+_DECLARES = re.compile(rb"charset|encoding", re.IGNORECASE)
 
 
 def matches(source: Source) -> bool:
@@ -32,18 +35,25 @@ def matches(source: Source) -> bool:
 def read(source: Source) -> Extract:
     """The page as one. Raises UnreadableError where there is no text, or more than the limits allow."""
     decoded = decode_page(source.data)
-    text = plain(decoded.text, limits=source.limits)
+    text, warnings, unseen = seen(decoded.text, limits=source.limits)
+    warnings += unseen.warnings()
     if not text:
-        raise UnreadableError("no text (scripts may fill the page in, which are not run)")
-    return Extract(MEDIA_TYPE, (Page(1, text),), decoded.encoding, decoded.warnings)
+        raise UnreadableError(f"no text ({'; '.join(warnings) or 'scripts may fill the page in, which are not run'})")
+    return Extract(MEDIA_TYPE, (Page(1, text),), decoded.encoding, (*decoded.warnings, *warnings))
 
 
 def plain(markup: str, *, limits: Limits) -> str:
     """An HTML document or fragment as readable text, its title first. Raises UnreadableError beyond `limits`."""
+    return seen(markup, limits=limits)[0]
+
+
+def seen(markup: str, *, limits: Limits) -> tuple[str, tuple[str, ...], Unseen]:
+    """The same, with what the user should know, and how much text was left out that nobody sees."""
     # lxml takes time to import, which only those with a page should pay.
     from spsl_cli.documents.markup.rendering import render  # noqa: PLC0415
 
-    return render(markup, limits=limits).whole
+    rendered = render(markup, limits=limits)
+    return rendered.whole, rendered.warnings, rendered.unseen
 
 
 def begins_as_page(data: bytes) -> bool:
@@ -56,4 +66,9 @@ def decode_page(data: bytes) -> Decoded:
     """Characters by the byte order mark, as UTF-8, by what the page itself declares, or as any other text."""
     if mark(data):
         return decode(data)
-    return decode_declared(data) or decode(data)
+    return decode_declared(_COMMENT.sub(_silenced, data[:_SNIFFED]) + data[_SNIFFED:]) or decode(data)
+
+
+def _silenced(comment: re.Match[bytes]) -> bytes:
+    """A comment that declares no encoding: browsers do not ask there."""
+    return _DECLARES.sub(lambda word: b"-" * len(word[0]), comment[0])

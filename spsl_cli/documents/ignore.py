@@ -15,6 +15,8 @@ from itertools import groupby, pairwise
 _ANY_DEPTH = "**"
 _STAR = "*"
 _WILDCARDS = frozenset("*?[\\")
+# Plain text that does not end with a slash, then two stars or more that do.
+_GLUED = re.compile(r"([^*?\[\\]*[^*?\[\\/])\*{2,}/")
 _LONGEST_PATTERN = 4096  # no path is longer
 _MOST_PATTERNS = 2000  # of those that are not found at once
 _CLASSES = {
@@ -141,9 +143,20 @@ def _parsed(line: str) -> _Pattern:
         raise PatternError("names nothing")
     if len(pattern) > _LONGEST_PATTERN:
         raise PatternError(f"is longer than {_LONGEST_PATTERN:,} characters")
-    segments = _segments(pattern)
     exact = not _WILDCARDS.intersection(pattern)
-    return _Pattern(takes_back, by_name, exact, pattern if exact else _regex(segments), folders_only)
+    if not by_name and (glued := _GLUED.match(pattern)):
+        text, exact = _glued(glued[1], pattern[glued.end() :]), False
+    else:
+        segments = _segments(pattern)
+        text = pattern if exact else _regex(segments)
+    return _Pattern(takes_back, by_name, exact, text, folders_only)
+
+
+def _glued(prefix: str, rest: str) -> str:
+    """`foo**/rest`: git takes off what stands before the first wildcard, and the stars are then those of any depth."""
+    if not rest:
+        return re.escape(prefix)
+    return f"{re.escape(prefix)}/?{_regex([[_ANY_DEPTH], *_segments(rest)])}"
 
 
 def _segments(pattern: str) -> list[list[str]]:

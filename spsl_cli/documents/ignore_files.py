@@ -1,7 +1,8 @@
 """What the `.gitignore` files of a folder, and of the repository it lies in, leave out. Opens those files and no other.
 
 A repository's rules begin where its `.git` lies: `.git/info/exclude`, then the `.gitignore` of each folder downwards,
-the inner one first. The user's global excludes are no part of the folder and are not asked.
+the inner one first. Where `.git` is a file, as in a linked worktree, it names the folder that is meant, and that one
+may name another that several share. The user's global excludes are no part of the folder and are not asked.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from spsl_cli.documents.wording import os_reason, shown
 
 _LARGEST = 1 << 20  # bytes; real ones have a few thousand
 _GIT = ".git"
+_GITDIR = "gitdir:"
+_LONGEST_PATH = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,7 @@ class IgnoreFiles:
         rules = outer
         if os.path.lexists(folder / _GIT):
             rules = None
-            for patterns in self._read(folder / _GIT / "info" / "exclude"):
+            for patterns in self._read(_common(folder / _GIT) / "info" / "exclude"):
                 rules = _Rules(patterns, len(path), rules)
         for patterns in self._read(folder / ".gitignore"):
             rules = _Rules(patterns, len(path), rules)
@@ -103,6 +106,33 @@ class IgnoreFiles:
         if path.is_relative_to(self._root):
             path = self._given / path.relative_to(self._root)
         self.skips.append(Skip(shown(str(path)), f"cannot be obeyed, so what it names may be read: {reason}"))
+
+
+def _common(git: Path) -> Path:
+    """The folder that holds what a repository's worktrees share; `git` itself where nothing else is named."""
+    if not git.is_symlink() and git.is_dir():
+        return git
+    named = _line(git)
+    if not named.startswith(_GITDIR):
+        return git
+    folder = _joined(git.parent, named.removeprefix(_GITDIR).strip())
+    return _joined(folder, _line(folder / "commondir").strip())
+
+
+def _line(path: Path) -> str:
+    """The first line of a small regular file; empty where it is none."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return ""
+        data = read_file(path, replace(Limits(), file_bytes=_LONGEST_PATH))
+    except (OSError, ValueError, UnreadableError):
+        return ""
+    return os.fsdecode(data.split(b"\n", 1)[0])
+
+
+def _joined(folder: Path, path: str) -> Path:
+    """`path` as seen from `folder`, never on another machine, which Windows would ask for it."""
+    return folder if not path or "\0" in path or path.startswith(("\\\\", "//")) else folder / path
 
 
 def _above(path: str) -> str:

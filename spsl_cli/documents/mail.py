@@ -1,4 +1,4 @@
-"""The kind for e-mail (.eml, .mbox): its headers as a person reads them, its words, and what is attached.
+"""The kind for e-mail (.eml, .mbox) and for pages saved as such (.mht): headers, words, and what is attached.
 
 Of the same words in two forms one is shown. Attached text is part of the document, for it was sent to be read with the
 message; what is attached in other forms is named. Signatures are not checked and nothing is fetched.
@@ -17,12 +17,14 @@ from spsl_cli.documents.limits import Limits
 from spsl_cli.documents.mime.letters import header, letters, unflowed
 from spsl_cli.documents.mime.parts import Part, is_message, parse
 from spsl_cli.documents.source import Extract, Source, UnreadableError
+from spsl_cli.documents.unseen import Unseen
 from spsl_cli.documents.unsupported import is_binary
 from spsl_cli.documents.wording import count, one_line
 
 MEDIA_TYPE = "message/rfc822"
 _SEVERAL_MEDIA_TYPE = "application/mbox"
-_SUFFIXES = frozenset({".eml", ".mbox"})
+_PAGE_SUFFIXES = frozenset({".mht", ".mhtml"})
+_SUFFIXES = frozenset({".eml", ".mbox"}) | _PAGE_SUFFIXES
 _SHOWN_HEADERS = ("From", "To", "Cc", "Bcc", "Date", "Subject")
 _OF_SEVERAL = frozenset({"To", "Cc", "Bcc"})
 # The line that an mbox puts before each message; the first one may lack the time.
@@ -62,7 +64,7 @@ def read(source: Source) -> Extract:
         extract = text.read_as(source, text.MEDIA_TYPE)
         warnings = (*extract.warnings, "no e-mail message, for it has no headers: read as text")
         return Extract(extract.media_type, extract.pages, extract.encoding, warnings)
-    reading = _Reading(source.limits)
+    reading = _Reading(source.limits, saved_page=source.suffix in _PAGE_SUFFIXES)
     shown = reading.message(parse(messages[0])) if len(messages) == 1 else reading.several(messages)
     if not shown:
         raise UnreadableError("no text")
@@ -88,13 +90,17 @@ def _messages(data: bytes) -> list[bytes]:
 class _Reading:
     """Messages -> their text. Keeps what the user should know, every warning once with how often it arose."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, *, saved_page: bool) -> None:
+        """Of a `saved_page` only its words are shown, not the pictures and styles saved with it."""
         self._limits = limits
+        self._saved_page = saved_page
         self._warnings: dict[str, int] = {}
+        self._unseen = Unseen()
 
     def told(self) -> tuple[str, ...]:
         """The warnings, in the order in which they first arose."""
-        return tuple(text if number == 1 else f"{text} ({number:,} times)" for text, number in self._warnings.items())
+        told = (text if number == 1 else f"{text} ({number:,} times)" for text, number in self._warnings.items())
+        return (*told, *self._unseen.warnings())
 
     def message(self, part: Part) -> str:
         """Headers, a blank line, and all that the message holds."""
@@ -145,6 +151,8 @@ class _Reading:
         if part.media_type in _SEALED:
             self._warn("an encrypted part of a message is not read")
             return _Block(f"[Encrypted, not read: {label}]")
+        if self._saved_page and part.media_type not in _FORMS and part.disposition != "attachment":
+            return _Block("")
         content, damaged = part.content()
         if not (_is_text(part.media_type) or _TEXT_NAME.search(name)) or is_binary(content):
             if not part.media_type.startswith("image/"):
@@ -166,10 +174,14 @@ class _Reading:
             self._warn(warning)
         if is_html:
             try:
-                return html.plain(decoded.text, limits=self._limits).strip("\n")
+                shown, warnings, unseen = html.seen(decoded.text, limits=self._limits)
             except UnreadableError as error:
                 self._warn(f"HTML in a message left out: {error}")
                 return ""
+            for warning in warnings:
+                self._warn(warning)
+            self._unseen.take(unseen)
+            return shown.strip("\n")
         if (part.parameter("format") or "").lower() == "flowed":
             without_blanks = (part.parameter("delsp") or "").lower() == "yes"
             return unflowed(decoded.text, without_blanks=without_blanks).strip("\n")

@@ -15,7 +15,7 @@ from typing import Any
 
 from spsl_cli.documents import html
 from spsl_cli.documents.document import Page
-from spsl_cli.documents.encoding import decode
+from spsl_cli.documents.encoding import decode, sound
 from spsl_cli.documents.invisible import without_invisible
 from spsl_cli.documents.limits import Limits
 from spsl_cli.documents.source import Extract, Source, UnreadableError
@@ -76,10 +76,9 @@ def read(source: Source) -> Extract:
     text = "\n\n".join(reading.blocks)
     if not text.strip():
         raise UnreadableError("a notebook without text")
-    # JSON can spell half a character, which no encoding has, and form feeds.
-    sound = decode(codecs.BOM_UTF16_LE + without_invisible(text).encode("utf-16-le", "surrogatepass"))
-    warnings = (*decoded.warnings, *_format_warnings(notebook), *reading.warnings(), *sound.warnings)
-    return Extract(MEDIA_TYPE, (Page(1, sound.text + "\n"),), decoded.encoding, warnings)
+    warnings = (*decoded.warnings, *_format_warnings(notebook), *reading.warnings())
+    shown = sound(without_invisible(text), decoded.encoding, warnings)
+    return Extract(MEDIA_TYPE, (Page(1, shown.text + "\n"),), shown.encoding, shown.warnings)
 
 
 class _Reading:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from spsl_cli.documents.document import Page
 from spsl_cli.documents.encoding import decode
+from spsl_cli.documents.invisible import visible
 from spsl_cli.documents.source import Extract, Source, UnreadableError
 from spsl_cli.documents.wording import count, ranges
 
@@ -53,20 +54,20 @@ def matches(source: Source) -> bool:
 def read(source: Source) -> Extract:
     """The rows as one page. Raises UnreadableError where there are none, or more text than the limit."""
     decoded = decode(source.data)
-    text = decoded.text
+    text, unseen = visible(decoded.text)
     if not text.strip():
         raise UnreadableError("no text")
     if named := _NAMED_DELIMITER.match(text):
         text = text[named.end() :]
     delimiter = named[1] if named else _delimiter(text, _USUAL_DELIMITERS.get(source.suffix, ","))
     if delimiter is None:  # one column: nothing to divide
-        return Extract(MEDIA_TYPE, (Page(1, text),), decoded.encoding, decoded.warnings)
+        return Extract(MEDIA_TYPE, (Page(1, text),), decoded.encoding, (*decoded.warnings, *unseen))
     table = _Table(source.limits.document_characters)
     for record in _records(text, delimiter, source.limits.document_characters // _CHARACTERS_PER_CELL):
         table.add(*record)
     media_type = _TAB_MEDIA_TYPE if delimiter == "\t" else MEDIA_TYPE
     page = Page(1, "\n".join(table.lines) + "\n")
-    return Extract(media_type, (page,), decoded.encoding, (*decoded.warnings, *table.warnings()))
+    return Extract(media_type, (page,), decoded.encoding, (*decoded.warnings, *unseen, *table.warnings()))
 
 
 @dataclass(slots=True)
@@ -87,7 +88,10 @@ class _Table:
         self.lines.append(line)
         self._characters += len(line) + 1
         if self._characters > self.most_characters:
-            raise UnreadableError(f"a table of more than the limit of {self.most_characters:,} characters")
+            raise UnreadableError(
+                f"a table of more than the limit of {self.most_characters:,} characters, with the bars between its"
+                " cells: split it into several files"
+            )
         if not line:
             return
         self._widths[len(cells)] += 1

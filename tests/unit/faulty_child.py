@@ -40,6 +40,9 @@ class Pages:
         found = self.act(fault) if fault else None
         return found if isinstance(found, RawPage) else RawPage(found or f"Page {index + 1}.")
 
+    def close(self):
+        pass
+
     def act(self, fault):
         return getattr(self, fault.replace("-", "_"))()
 

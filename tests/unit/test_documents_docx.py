@@ -303,9 +303,11 @@ def test_how_text_looks_where_it_matters() -> None:
     body = paragraph(
         "10", run("6", '<w:vertAlign w:val="superscript"/>'), " 1", run("st", '<w:vertAlign w:val="superscript"/>'),
         run(" old", "<w:strike/>"), run(" price", "<w:strike/>"), run(" new", '<w:strike w:val="0"/>'),
-        run(" hidden", "<w:vanish/>"), run(" gone", '<w:rStyle w:val="Gone"/>'),
     )  # fmt: skip
     assert text(body, STYLES) == "10⁶ 1st~~ old price~~ new"
+    hidden = paragraph("seen", run(" hidden", "<w:vanish/>"), run(" gone", '<w:rStyle w:val="Gone"/>'))
+    extract = read(word(hidden, STYLES))
+    assert (extract.pages[0].text, extract.warnings) == ("seen", ("hidden text left out (marked as hidden): 2 words",))
 
 
 def test_symbols_of_special_fonts() -> None:
@@ -413,7 +415,8 @@ def test_limits_hold() -> None:
         ("book.zip", archive({"a.txt": "x"}), False),
         ("sheet.xlsx", archive({"xl/workbook.xml": "x"}), False),
         ("old.doc", bytes.fromhex("D0CF11E0A1B11AE1"), True),
-        ("mail.msg", bytes.fromhex("D0CF11E0A1B11AE1"), False),
+        ("mail.msg", bytes.fromhex("D0CF11E0A1B11AE1"), True),
+        ("book.xls", bytes.fromhex("D0CF11E0A1B11AE1"), False),
     ],
 )
 def test_what_counts_as_a_word_document(name: str, data: bytes, expected: bool) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from spsl_cli.documents.encoding import decode, wide
+from spsl_cli.documents.unsupported import is_binary
 
 TEXTS = {
     "Russian": (
@@ -252,3 +253,16 @@ def test_what_looks_like_ascii_is_never_taken_for_more():
 def test_a_mark_of_gb18030():
     decoded = decode(b"\x84\x31\x95\x33" + TEXTS["Chinese"].encode("gb18030"))
     assert (decoded.encoding, decoded.text, decoded.warnings) == ("gb18030", TEXTS["Chinese"], ())
+
+
+@pytest.mark.parametrize("unit", ["HOME=/root\0PATH=/usr/bin\0", "a.txt\0bc.txt\0", "naïve.txt\0x\0", "abc\0"])
+@pytest.mark.parametrize("times", [10, 2_000])
+def test_names_between_zero_bytes_are_binary(unit, times):
+    data = (unit * times).encode()
+    assert wide(data) is None
+    assert is_binary(data)
+
+
+def test_the_advice_for_an_old_encoding():
+    for text, codec in (("Съешь ещё этих булок", "cp1251"), (TEXTS["Russian"] * 20, "koi8_r")):
+        assert decode(text.encode(codec)).warnings[0].endswith("; if they are, convert it to UTF-8 first")

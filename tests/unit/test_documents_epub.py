@@ -228,3 +228,23 @@ def test_limits_hold_over_all_chapters() -> None:
 )
 def test_what_counts_as_a_book(name: str, data: bytes, expected: bool) -> None:
     assert epub.matches(Source(name, data)) is expected
+
+
+def test_pages_that_the_reading_order_does_not_name_stand_behind_the_others() -> None:
+    items = (
+        item("a", "a.xhtml") + item("n", "notes.xhtml") + item("t", "nav.xhtml", more='properties="nav"')
+        + item("v", "v.mp4", "video/mp4", 'fallback="f"') + item("f", "f.xhtml") + item("s", "s.svg", "image/svg+xml")
+        + item("m", "missing.xhtml") + item("again", "a.xhtml")
+    )  # fmt: skip
+    chapters = [(f"OPS/{name}.xhtml", f"<p>{name} text</p>") for name in ("a", "notes", "nav", "f")]
+    extract = read(book(package(items, spine("a")), *chapters, ("OPS/s.svg", "<svg><text>drawn</text></svg>")))
+    assert extract.pages[0].text == "Tides\n\nby A. Berg, B. Dal\n\na text\n\nnotes text"
+    assert extract.warnings == ("OPS/notes.xhtml: not in the book's reading order, so it stands behind the others",)
+
+
+def test_entities_that_a_chapter_declares() -> None:
+    chapter = PAGE.replace("<html", '<!DOCTYPE html [<!ENTITY co "Tide &amp; Sons">]><html').format(
+        "<p>&co; &mdash;</p>"
+    )
+    data = book(package(item("a", "a.xhtml"), spine("a"), ""), ("OPS/a.xhtml", chapter.encode()))
+    assert text(data) == "Tide & Sons \u2014"

@@ -97,6 +97,29 @@ def test_a_repository_within_has_rules_of_its_own(tree):
     assert names(read_paths(["r/inner"])) == ["r/inner/a.log"]
 
 
+def test_a_linked_worktree_obeys_what_its_repository_excludes(tree):
+    tree("wt/a.txt", "wt/a.tmp", "wt/sub/b.tmp", "module/a.txt", "module/a.old")
+    git = Path("r/.git/worktrees/wt")
+    git.mkdir(parents=True)
+    (git / "commondir").write_text("../..\n")
+    for exclude, pattern in ((Path("r/.git/info"), "*.tmp\n"), (Path("r/.git/modules/module/info"), "*.old\n")):
+        exclude.mkdir(parents=True)
+        (exclude / "exclude").write_text(pattern)
+    Path("wt/.git").write_text(f"gitdir: {git.resolve()}\n")
+    Path("module/.git").write_text("gitdir: ../r/.git/modules/module\n")
+    assert names(read_paths(["wt", "module"])) == ["wt/a.txt", "module/a.txt"]
+    assert names(read_paths(["wt/sub"])) == []
+
+
+@pytest.mark.parametrize(
+    "content", ["", "gitdir:", "gitdir: \0", "gitdir: //host/share", "x" * 100_000, "gitdir: a.txt"]
+)
+def test_a_git_file_that_leads_nowhere(tree, content):
+    tree("t/a.txt")
+    Path("t/.git").write_text(content)
+    assert names(read_paths(["t"])) == ["t/a.txt"]
+
+
 def test_what_is_given_by_name_is_read(tree):
     tree("r/build/a.txt", "r/build/a.log", "r/b.log")
     Path("r/.git").mkdir()

@@ -73,7 +73,7 @@ def test_header_values(raw, shown):
 
 def test_an_encoded_word_makes_no_header_and_no_control_sign():
     text = read(b"Subject: =?utf-8?q?a=0D=0AFrom:_boss=1B[31m=E2=80=AE?=\r\n\r\nx").pages[0].text
-    assert text == "Subject: a From: boss[31m\n\nx\n"
+    assert text == "Subject: a From: boss\n\nx\n"
 
 
 def test_headers_that_stand_twice():
@@ -117,7 +117,11 @@ def test_damaged_base64_is_told():
         ("iso-8859-1", "Größe: 5 €".encode("cp1252"), "Größe: 5 €", ""),
         ("koi8-r", "привет".encode("koi8-r"), "привет", ""),
         ("shift_jis", "①漢字".encode("cp932"), "①漢字", ""),
+        ("x-sjis", "①漢字".encode("cp932"), "①漢字", ""),
+        ("ISO_8859-9", "İş €".encode("cp1254"), "İş €", ""),
         ("iso-8859-8-i", "שלום".encode("iso-8859-8"), "שלום", ""),
+        ("iso-8859-8-e", "שלום".encode("iso-8859-8"), "שלום", ""),
+        ("iso-8859-11", "ไทย…".encode("cp874"), "ไทย…", ""),
         ("us-ascii", "Größe".encode(), "Größe", ""),
         ("us-ascii", "Größe".encode("latin-1"), "Größe", "not UTF-8"),
         ("utf-8", "Größe".encode("latin-1"), "Größe", "not UTF-8"),
@@ -127,7 +131,7 @@ def test_damaged_base64_is_told():
         ("unknown-8bit", "Größe".encode("latin-1"), "Größe", "charset unknown-8bit taken for cp1252"),
         ("unknown-8bit", b"plain", "plain", ""),
         ("unicode_escape", b"\\x41\xc3\xb6", "\\x41ö", "charset unicode_escape taken for utf-8"),
-        ("utf-8", b"bell \x07, escape \x1b[31m.", "bell , escape [31m.", ""),
+        ("utf-8", b"bell \x07, escape \x1b[31m.", "bell , escape .", ""),
         ("utf-8", b"NUL \x00.", "NUL \ufffd.", "1 character unreadable"),
         ("euc-kr", b"\xb0\xa1 \xff\xff", "가 \ufffd\ufffd", "2 characters unreadable"),
     ],
@@ -204,7 +208,7 @@ def test_an_invitation_keeps_its_calendar():
         ("attachment; filename*=utf-8''f%C3%BCr%20alle.txt", "für alle.txt"),
         ("attachment; filename*0*=iso-8859-1''f%FC; filename*1=r.txt", "für.txt"),
         ('attachment; filename="=?utf-8?q?f=C3=BCr=0A.txt?="', "für .txt"),
-        ('attachment; filename="a\x1b[2J\r\n b.txt"', "a[2J b.txt"),
+        ('attachment; filename="a\x1b[2J\r\n b.txt"', "a b.txt"),
         ('attachment; filename="../../etc/x.txt"', "../../etc/x.txt"),
     ],
 )

@@ -171,7 +171,8 @@ def test_nothing_to_read(data):
 
 
 def test_more_than_the_limit_of_characters():
-    with pytest.raises(UnreadableError, match="limit of 1,000 characters"):
+    told = "limit of 1,000 characters, with the bars between its cells: split it into several files"
+    with pytest.raises(UnreadableError, match=told):
         read("a,b\n" * 200, document_characters=1000)
     for row in ("a," * 400, '"a",' * 400):
         with pytest.raises(UnreadableError, match="row of more than 333 cells"):

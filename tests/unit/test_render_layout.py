@@ -163,6 +163,13 @@ def test_preparing_shows_each_stage_and_its_bar() -> None:
     assert lines[4] == f"\u25b8 prefill           {bar}   7,801 of 31,204 tokens  2,600 tokens/s"
 
 
+def test_what_a_stage_counts_is_shortened_rather_than_left_out() -> None:
+    run = view(Progress("read documents", 30, 400, "pages of the-yearly-report-of-the-harbour-board.pdf"))
+    (line,) = texts(run, (80, 24), now=3.0)
+    assert "   30 of 400 pages of the-yearly-" in line
+    assert line.endswith("\u2026")
+
+
 def test_a_stage_without_length_counts_seconds() -> None:
     run = view(Progress("load model", 0, None))
     assert texts(run, (80, 24), now=0.4) == ["\u25b8 load model      "]

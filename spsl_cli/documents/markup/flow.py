@@ -115,6 +115,13 @@ class Flow:
             return None
         return "".join(self._parts[parts:])
 
+    def before(self, place: tuple[int, int]) -> str:
+        """The end of what stands on the line before `place`: its last parts, up to the first that is not empty."""
+        at = place[1] - 1
+        while at >= 0 and not self._parts[at]:
+            at -= 1
+        return self._parts[at] if at >= 0 else ""
+
     def replace(self, place: tuple[int, int], text: str) -> None:
         """Puts `text` instead of what was written from `place` on."""
         self._parts[place[1] :] = [text] if text else []

@@ -5,11 +5,11 @@ Each function writes into a flow what stands where the element begins, and retur
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 
 from spsl_cli.documents.invisible import without_invisible
 from spsl_cli.documents.markup.flow import Flow
+from spsl_cli.documents.markup.raised import raise_since
 
 Attributes = Mapping[str, str]
 Undo = Callable[[], object] | None
@@ -22,10 +22,8 @@ _STRIKE = "~~"
 _PERMALINKS = frozenset({"#", "¶"})
 # Links to a note, whose number style sheets raise.
 _NOTE = frozenset({"noteref", "doc-noteref"})
-# What stands for a link to a place, or is raised, is short.
+# What stands for a link to a place is short.
 _LONGEST_MARK = 16
-SUPERSCRIPTS = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
-SUPERSCRIPTABLE = re.compile(r"[+\-\u2212]?[0-9]+")
 
 
 def _break(flow: Flow, _: Attributes) -> Undo:
@@ -102,13 +100,7 @@ def _struck(flow: Flow, _: Attributes) -> Undo:
 def _raised(flow: Flow, _: Attributes) -> Undo:
     """`10<sup>6</sup>` is not 106."""
     place = flow.here()
-
-    def close() -> None:
-        text = flow.since(place, _LONGEST_MARK)
-        if text and SUPERSCRIPTABLE.fullmatch(text):
-            flow.replace(place, text.translate(SUPERSCRIPTS))
-
-    return close
+    return lambda: raise_since(flow, place)
 
 
 def _on_one_line(text: str) -> str:

@@ -7,26 +7,15 @@ import codecs
 import re
 from itertools import groupby
 
-from spsl_cli.documents.encoding import REPLACEMENT, Decoded, decode
+from spsl_cli.documents.charset import codec_named
+from spsl_cli.documents.encoding import REPLACEMENT, Decoded, decode, sound
 from spsl_cli.documents.invisible import without_invisible
 from spsl_cli.documents.wording import one_line
 
 _ENCODED_WORD = re.compile(r"=\?([^?*\s]{1,60})(?:\*[^?\s]{0,60})?\?([bq])\?([^?]*)\?=", re.IGNORECASE)
 # Python decodes these too, but they are no charsets of messages.
 _NO_CHARSETS = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
-# Senders name the narrow standard and write its wider successor.
-_WIDER = {
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "big5": "cp950",
-    "euc_kr": "cp949",
-    "shift_jis": "cp932",
-}
 _CHARSET_SHOWN = 40
-_VISUAL_ORDER = re.compile(r"-[ei]$")  # iso-8859-8-i and its like
 
 
 def letters(data: bytes, charset: str | None) -> Decoded:
@@ -35,7 +24,8 @@ def letters(data: bytes, charset: str | None) -> Decoded:
     if data.isascii() and codec in (None, "ascii", "utf-8", "iso8859-1", "cp1252"):
         return _clean(data.decode("ascii"), codec or "ascii", ())
     if codec not in (None, "ascii", "utf-8") and not _is_rather_utf8(data, codec):
-        wider = _WIDER.get(codec, codec)
+        # Senders name the narrow standard and write its wider successor.
+        wider = codec_named(codec) or codec
         return _clean(data.decode(wider, "replace"), wider, ())
     decoded = decode(data)
     told = tuple(warning for warning in decoded.warnings if "U+FFFD" not in warning)
@@ -98,12 +88,13 @@ def _bytes(way: str, coded: str) -> bytes:
 
 
 def _codec(charset: str | None) -> str | None:
-    """Python's name for a charset; None for one that it does not know or that stands for no letters."""
+    """Python's name for a charset; None for one that is not known or that stands for no letters."""
+    name = (charset or "").strip().lower()
     try:
-        codec = codecs.lookup(_VISUAL_ORDER.sub("", (charset or "").strip().lower()))
+        codec = codecs.lookup(name)
         b"text".decode(codec.name, "replace")  # fails for what turns bytes into bytes
     except (LookupError, ValueError):
-        return None
+        return codec_named(name)
     return None if codec.name in _NO_CHARSETS else codec.name
 
 
@@ -122,6 +113,4 @@ def _fits(data: bytes, codec: str) -> bool:
 
 def _clean(text: str, encoding: str, warnings: tuple[str, ...]) -> Decoded:
     """With plain line ends and without half characters and control characters; damage is counted here only."""
-    seen = without_invisible(text.replace("\0", REPLACEMENT))
-    sound = decode(codecs.BOM_UTF16_LE + seen.encode("utf-16-le", "surrogatepass"))
-    return Decoded(sound.text, encoding, (*warnings, *sound.warnings))
+    return sound(without_invisible(text.replace("\0", REPLACEMENT)), encoding, warnings)

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from spsl_cli.documents.word.context import ENDNOTE, FOOTNOTE, Context
 from spsl_cli.documents.word.names import is_on
+from spsl_cli.documents.wording import one_line
+
+_LONGEST_NAME = 60
 
 Attributes = Mapping[str, str]
 Undo = Callable[[], object] | None
@@ -31,6 +34,8 @@ class Asides:
         self._margins = _Section()
         self.handlers: dict[str, Callable[[Attributes], Undo]] = {
             "v:shape": self._picture, "v:textpath": self._word_art, "w:altChunk": self._imported,
+            "o:OLEObject": self._object, "w:objectEmbed": self._object, "w:objectLink": self._object,
+            "w:subDoc": self._imported,
             "w:commentRangeEnd": self._comment_end, "w:commentRangeStart": self._comment_start,
             "w:endnoteReference": self._endnote, "w:footerReference": self._margin("footer"),
             "w:footnoteReference": self._footnote, "w:headerReference": self._margin("header"),
@@ -48,7 +53,14 @@ class Asides:
 
     def _imported(self, named: Attributes) -> Undo:
         part = self._context.package.target(self._part, named.get("r:id", ""))
-        self._context.warn(f"another document inside this one is not read: {part or 'it is missing'}")
+        outside = self._context.package.outside(self._part, named.get("r:id", ""))
+        what = part or (f"{one_line(outside)} (a link)" if outside else "it is missing")
+        self._context.warn(f"another document inside this one is not read: {what}")
+        return None
+
+    def _object(self, named: Attributes) -> Undo:
+        name = named.get(":ProgID") or named.get("w:progId") or "unknown"
+        self._context.objects[one_line(name, _LONGEST_NAME)] += 1
         return None
 
     def _footnote(self, named: Attributes) -> Undo:

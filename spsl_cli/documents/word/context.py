@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,12 +11,17 @@ from spsl_cli.documents.limits import Limits
 from spsl_cli.documents.markup.flow import Room
 from spsl_cli.documents.markup.numbering import numeral
 from spsl_cli.documents.source import UnreadableError
+from spsl_cli.documents.unseen import Colour, Unseen
 from spsl_cli.documents.word.labels import Labels
 from spsl_cli.documents.word.names import attribute, is_on
 from spsl_cli.documents.word.package import Package
 from spsl_cli.documents.word.styles import Styles
+from spsl_cli.documents.wording import count
 
 FOOTNOTE, ENDNOTE = "footnote", "endnote"
+# What is drawn behind the text, and a colour of the page.
+_BEHIND = (b'behindDoc="1"', b"behindDoc='1'", b"z-index:-", b":background ", b"<background ")
+_WHITE = (255, 255, 255)
 _LONGEST_ANCHOR = 120
 # Comments that are about the same words at once; each costs time with every word.
 _MOST_ANCHORS = 100
@@ -41,10 +47,31 @@ class Context:
     even: bool = False
     """Whether even pages have headers and footers of their own."""
     warnings: dict[str, None] = field(default_factory=dict)
+    unseen: Unseen = field(default_factory=Unseen)
+    objects: Counter[str] = field(default_factory=Counter)
+    """How many objects of other programs there are, by what they call themselves."""
+    _paper: list[Colour | None] = field(default_factory=list)
 
     def warn(self, text: str) -> None:
         """Adds a warning, unless it has been given."""
         self.warnings[text] = None
+
+    @property
+    def paper(self) -> Colour | None:
+        """The colour of the pages; None where it is not known, as where pictures lie behind the text."""
+        if not self._paper:
+            parts = (self.package.main, *self.package.related(self.package.main, "header"))
+            found = [self.package.archive.read(part) for part in parts if self.package.archive.find(part)]
+            self._paper.append(None if any(sign in data for data in found for sign in _BEHIND) else _WHITE)
+        return self._paper[0]
+
+    def told(self) -> tuple[str, ...]:
+        """All warnings."""
+        objects = (
+            f"{count(number, 'embedded object')} of another program not read: {name}"
+            for name, number in self.objects.items()
+        )
+        return (*self.warnings, *objects, *self.unseen.warnings())
 
     def note_mark(self, kind: str, identifier: str, *, own_mark: bool) -> str:
         """The mark of a note where the text refers to it; empty where the author has set one by hand."""

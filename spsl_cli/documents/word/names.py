@@ -25,6 +25,7 @@ _PREFIXES = {
     _STRICT + "drawingml/chart": "c",
     _TRANSITIONAL + "markup-compatibility/2006": "mc",
     "urn:schemas-microsoft-com:vml": "v",
+    "urn:schemas-microsoft-com:office:office": "o",
 }
 
 
@@ -48,6 +49,11 @@ def integer(text: str | None, default: int = 0) -> int:
 def attribute(element: Any, name: str) -> str | None:
     """An attribute of a tree's element, in the namespace of the element."""
     return element.get(f"{element.tag.rpartition('}')[0]}}}{name}")  # type: ignore[no-any-return]
+
+
+def filling(pattern: str | None, fill: str | None) -> str | None:
+    """What a shading puts behind text: a colour as Word writes it, None for nothing, or another word for a pattern."""
+    return fill if pattern in {None, "clear", "nil"} else pattern
 
 
 def value(element: Any, path: str) -> str | None:

@@ -22,6 +22,7 @@ class Package:
         """Raises UnreadableError where there is no main document."""
         self.archive = archive
         self._relations: dict[str, dict[str, tuple[str, str]]] = {}
+        self._outside: dict[tuple[str, str], str] = {}
         candidates = (*self.related("", "officeDocument"), _DEFAULT_MAIN)
         main = next((found for name in candidates if (found := archive.find(name))), None)
         if main is None:
@@ -37,6 +38,11 @@ class Package:
         found = self._of(part).get(relation)
         return self.archive.find(found[1]) if found else None
 
+    def outside(self, part: str, relation: str) -> str | None:
+        """The address outside the archive that a relationship of `part` leads to; nothing is read from there."""
+        self._of(part)
+        return self._outside.get((part, relation))
+
     def tree(self, name: str) -> Any:
         """The root of a small part's tree. Raises UnreadableError where it is missing or damaged."""
         # lxml takes time to import, which only those with a Word document should pay.
@@ -48,13 +54,15 @@ class Package:
         if part not in self._relations:
             folder, name = posixpath.split(part)
             file = posixpath.join(folder, "_rels", f"{name}.rels")
-            self._relations[part] = self._read(file, folder) if self.archive.find(file) else {}
+            self._relations[part] = self._read(file, part) if self.archive.find(file) else {}
         return self._relations[part]
 
-    def _read(self, file: str, folder: str) -> dict[str, tuple[str, str]]:
-        relations = {}
+    def _read(self, file: str, part: str) -> dict[str, tuple[str, str]]:
+        relations, folder = {}, posixpath.dirname(part)
         for entry in self.tree(file).iter(_RELATIONSHIP):
             if entry.get("TargetMode") != "External":
                 target = posixpath.normpath(posixpath.join("/", folder, unquote(entry.get("Target", ""))))
                 relations[entry.get("Id", "")] = (entry.get("Type", "").rpartition("/")[2], target.lstrip("/"))
+            else:
+                self._outside[part, entry.get("Id", "")] = entry.get("Target", "")
         return relations

@@ -40,7 +40,7 @@ def read_word(archive: Archive, limits: Limits) -> Reading:
     _add_comments(context, flow)
     if archive.is_twice(context.package.main):
         context.warn(f"the archive holds {context.package.main} twice: the last one is read")
-    return Reading("\n".join(flow.finish()), tuple(context.warnings))
+    return Reading("\n".join(flow.finish()), context.told())
 
 
 def _margin(context: Context, kind: str) -> Iterator[list[str]]:

@@ -13,7 +13,7 @@ from spsl_cli.documents.word.context import Context, attempt
 from spsl_cli.documents.word.drawings import lines_of
 from spsl_cli.documents.word.equations import Equations
 from spsl_cli.documents.word.fields import Fields
-from spsl_cli.documents.word.names import integer, short
+from spsl_cli.documents.word.names import filling, integer, short
 from spsl_cli.documents.word.place import Run, Table
 from spsl_cli.documents.word.symbols import UNKNOWN, symbol
 from spsl_cli.documents.word.writer import Writer
@@ -113,15 +113,17 @@ class Story:
     def _describe(self, name: str, parent: str, named: Attributes) -> None:
         """What a paragraph, a run, a row or a cell says of itself before its text comes."""
         place, value = self.writer.place, named.get("w:val")
+        fill = filling(value, named.get("w:fill")) if name == "w:shd" else None
         if parent in {"w:pPr", "w:numPr"} and place.paragraph:
-            place.paragraph.describe(name, value)
+            place.paragraph.describe(name, value, fill)
         elif parent == "w:rPr" and self._path[-3:-2] == ["w:r"]:
             if name == "w:rStyle":
-                style = self._context.styles[value]
-                place.run.hidden, place.run.struck, place.run.raised = style.hidden, style.struck, style.raised
-            place.run.describe(name, value)
+                place.run.take(self._context.styles[value])
+            place.run.describe(name, value, fill)
         elif parent == "w:tcPr":
-            place.cell.describe(name, value)
+            place.cell.describe(name, value, fill)
+        elif parent == "w:tblPr" and name in {"w:tblStyle", "w:shd"} and place.tables:
+            place.tables[-1].painted = True
         elif parent == "w:trPr" and name == "w:gridBefore" and place.tables:
             place.tables[-1].skip(min(integer(value), MOST_COLUMNS))
         elif parent in {"w:ffData", "w:checkBox", "w:ddList"}:
@@ -130,13 +132,12 @@ class Story:
     # --------------------------------------------------------------------------------------------- paragraphs and runs
 
     def _paragraph(self, _: Attributes) -> Undo:
-        self.writer.end_paragraph()  # only a damaged document has one inside another
         self.writer.start_paragraph()
-        return self.writer.end_paragraph
+        return self.writer.close_paragraph
 
     def _run(self, _: Attributes) -> Undo:
         place = self.writer.place
-        place.run = Run()
+        place.run = self.writer.new_run()
 
         def close() -> None:
             place.run = Run()
@@ -177,6 +178,7 @@ class Story:
 
     def _formula(self, _: Attributes) -> Undo:
         self.writer.begin()
+        self.writer.end_raised()
         return None
 
     def _write(self, text: str) -> None:
@@ -222,7 +224,7 @@ class Story:
     # ------------------------------------------------------------------------------------------- beside the paragraphs
 
     def _box(self, _: Attributes) -> Undo:
-        self.writer.enter()
+        self.writer.enter().boxed = True
         return lambda: self.writer.set_apart(self.writer.leave())
 
     def _entry(self, named: Attributes) -> Undo:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from spsl_cli.documents.word.names import attribute, integer, is_on, value
+from spsl_cli.documents.word.names import attribute, filling, integer, is_on, value
 
 _HEADING = re.compile(r"heading ([1-9])")
 _CONTENTS = re.compile(r"toc ([1-9])")
@@ -18,7 +18,9 @@ PLAIN_OUTLINE = 9
 class Style:
     """`level`: that of a heading, from 1; `contents`: that of an entry in a table of contents; both None in other text.
 
-    `number` and `depth` name the numbering that the style brings along. `hidden` text is not shown at all.
+    `number` and `depth` name the numbering that the style brings along. `hidden` text is not shown at all. `colour` and
+    `fill` are that of the letters and what is behind them, as Word writes them, `size` is in half points; None where
+    nothing is said.
     """
 
     level: int | None = None
@@ -28,6 +30,9 @@ class Style:
     hidden: bool = False
     struck: bool = False
     raised: bool = False
+    colour: str | None = None
+    fill: str | None = None
+    size: int | None = None
 
 
 PLAIN = Style()
@@ -40,6 +45,8 @@ class Styles:
         """`root` is the tree of the styles part, or None."""
         self._elements = {} if root is None else {attribute(each, "styleId"): each for each in root.iter("{*}style")}
         self._resolved: dict[str | None, Style] = {None: PLAIN}
+        self.usual = next((name for name, each in self._elements.items() if _is_usual(each)), None)
+        """The identifier of the style of paragraphs that name none."""
 
     def __getitem__(self, identifier: str | None) -> Style:
         """That style with what it inherits; a plain one where there is none of that name."""
@@ -69,7 +76,17 @@ def _derived(element: Any, base: Style) -> Style:
         hidden=_switch(element, "vanish", otherwise=base.hidden),
         struck=_switch(element, "strike", otherwise=base.struck),
         raised=base.raised if raised is None else raised == "superscript",
+        colour=_property(element, "color") or base.colour,
+        fill=base.fill
+        if (shading := element.find(".//{*}shd")) is None
+        else filling(attribute(shading, "val"), attribute(shading, "fill")),
+        size=base.size if (size := _property(element, "sz")) is None else integer(size),
     )
+
+
+def _is_usual(element: Any) -> bool:
+    default = attribute(element, "default")
+    return attribute(element, "type") == "paragraph" and default is not None and is_on(default)
 
 
 def _property(element: Any, name: str) -> str | None:

@@ -1,0 +1,77 @@
+"""Using again what was read: keys and values of documents, from the run before or from the store on disk.
+
+Wires runs and store together. That what is used again is bit for bit what a prefill would compute is the matter of
+`decoding.prefix`; that it belongs to this model, of the key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from spsl_cli.machine import cache_root
+from spsl_cli.storage.kv_store import KvStore
+
+if TYPE_CHECKING:
+    from spsl_cli.decoding.prefix import Prefix
+    from spsl_cli.decoding.run import DecodingRun
+    from spsl_cli.models import LoadedModel
+
+FOLDER = "kv"
+LEAST = 256
+"""Documents of fewer tokens are not stored: they are read again in no time."""
+
+
+def kv_store(limit: int, warn: Callable[[str], None]) -> KvStore:
+    """The store in this machine's cache folder."""
+    return KvStore(cache_root() / FOLDER, limit, warn)
+
+
+class Reuse:
+    """What one session may use again: of the run before it, or of the store."""
+
+    def __init__(self, loaded: LoadedModel, store: KvStore) -> None:
+        self._model, self._key, self._store = loaded.id, _key(loaded), store
+        self._last: DecodingRun | None = None
+
+    def prefix_for(self, run: DecodingRun, documents_end: int) -> Prefix | None:
+        """The rows that save `run` most, None if there are none. The run before is over then."""
+        from spsl_cli.decoding.prefix import Prefix  # noqa: PLC0415 seconds
+        from spsl_cli.decoding.sparse_view import Rows  # noqa: PLC0415
+
+        def saves(token_ids: Sequence[int], splits: Sequence[int]) -> int:
+            return run.reusable(token_ids, splits, (documents_end,))
+
+        last, self._last = self._last, None
+        here = 0 if last is None else saves(last.prompt_ids, last.splits)
+        if here < documents_end:
+            found = self._store.find(self._key, saves, more_than=here)
+            if found is not None:
+                return Prefix(found.token_ids, found.header.splits, (Rows(*layer) for layer in found.rows()))
+        return last.prefix(here, release=True) if last is not None and here else None
+
+    def remember(self, run: DecodingRun) -> None:
+        """Let the next run begin with what this one has read."""
+        self._last = run
+
+    def keep(self, run: DecodingRun, end: int) -> None:
+        """Store the rows of the prompt's first `end` tokens, unless that is where they come from."""
+        if end < LEAST or run.reused >= end:
+            return
+        prefix = run.prefix(end)
+        self._store.save(self._key, self._model, prefix.token_ids, prefix.splits, list(prefix.rows))
+
+
+def _key(loaded: LoadedModel) -> str:
+    """Differs where keys and values might: by model, revision, type, device, and what computes a prefill here."""
+    import torch  # noqa: PLC0415 seconds
+
+    from spsl_cli.models.fingerprint import fingerprint  # noqa: PLC0415
+    from spsl_cli.native.library import native_library  # noqa: PLC0415
+
+    parts = (
+        loaded.id, loaded.revision, loaded.dtype, loaded.device, loaded.quantization, fingerprint(loaded.model),
+        native_library().functions is not None, torch.get_num_threads(),
+    )  # fmt: skip
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
