@@ -52,7 +52,7 @@ def test_wide_spacing_that_is_taken_back_is_a_gap_elsewhere():
 
 def test_raised_and_lowered_signs_stay_in_their_line():
     content = at(50, 700, "The area of 12 m") + at(138, 704, "2", size=7) + at(143, 700, "was measured twice.")
-    assert text(content) == "The area of 12 m2 was measured twice."
+    assert text(content) == "The area of 12 m² was measured twice."
 
 
 def test_a_large_first_letter_begins_its_word():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from spsl_cli.documents.pdf import second
@@ -36,7 +38,8 @@ def build(content: bytes, *, page: bytes = b"", catalog: bytes = b"", font: byte
 
 
 def read(data: bytes, *, pdfium: bool = False, index: int = 0) -> RawPage:
-    return PdfPages(Source("file.pdf", data), pdfium=pdfium).page(index)
+    with closing(PdfPages(Source("file.pdf", data), pdfium=pdfium)) as pages:
+        return pages.page(index)
 
 
 def at(x: float, y: float, text: str, *, size: float = 12, before: str = "", matrix: str = "1 0 0 1") -> bytes:
@@ -297,7 +300,7 @@ def test_a_form_that_draws_itself_is_drawn_once():
 
 def test_a_form_moved_by_its_matrix_stands_where_it_is_drawn():
     resources = b"/Resources<</Font<</F 3 0 R>>/XObject<</X 6 0 R>>>>"
-    form = stream(at(0, 0, "Stamped."), b"/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Matrix[1 0 0 1 150 700]")
+    form = stream(at(0, 0, "Stamped."), b"/Type/XObject/Subtype/Form/BBox[0 0 90 20]/Matrix[1 0 0 1 150 700]")
     data = build(at(50, 700, "Letter.") + b"/X Do", page=resources, more=(form,))
     assert read(data).text.split() == ["Letter.", "Stamped."]
     assert "\n" not in read(data).text
@@ -322,6 +325,16 @@ def test_where_the_first_reading_fails_the_second_is_taken_and_told(monkeypatch,
     assert page.text.split() == ["Two", "lines", "of", "text"]
     assert page.failed is None
     assert page.warnings[0].startswith("read by another program library, for the first one failed")
+
+
+def test_the_second_library_gives_back_what_it_holds():
+    reader = second.SecondReader(Source("file.pdf", make_pdf(lines("Text."))), 1)
+    assert reader.text(0) == second.cleaned("Text.")
+    document = reader._document
+    reader.close()
+    reader.close()
+    assert document.raw is None
+    assert reader.text(0) is None
 
 
 def test_a_sound_page_is_not_read_twice(monkeypatch):

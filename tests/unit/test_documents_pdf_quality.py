@@ -9,12 +9,14 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from contextlib import closing
 from difflib import SequenceMatcher
 from pathlib import Path
 
 import pypdfium2
 import pytest
 
+from spsl_cli.documents.document import Page
 from spsl_cli.documents.pdf import hyphens
 from spsl_cli.documents.pdf.assembly import assemble
 from spsl_cli.documents.pdf.extraction import PdfPages
@@ -25,8 +27,11 @@ from spsl_cli.documents.source import Source, UnreadableError
 FOLDER = os.environ.get("SPSL_TEST_DOCUMENTS")
 FILES = sorted(Path(FOLDER).rglob("*.pdf")) if FOLDER else []
 PAGES = 12
+PAGES_IN_A_ROW = 40
 WANTED = 0.99
+MOST_LEFT_OUT = 0.1
 WORD = re.compile(r"\w+")
+NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not FOLDER, reason="SPSL_TEST_DOCUMENTS names no folder")]
@@ -40,17 +45,27 @@ def readings(path: Path) -> list[tuple[list[str], list[str], tuple[str, ...]]]:
         document = pypdfium2.PdfDocument(data)
     except (UnreadableError, pypdfium2.PdfiumError) as error:
         pytest.skip(f"cannot be opened: {error}")
-    total = min(opened.outline.total, len(document))
-    chosen = range(0, total, max(1, total // PAGES))
-    theirs = [_plain(document[index].get_textpage().get_text_range()) for index in chosen]
+    with closing(opened), closing(document):
+        total = min(opened.outline.total, len(document))
+        chosen = range(0, total, max(1, total // PAGES))
+        theirs = [_plain(document[index].get_textpage().get_text_range()) for index in chosen]
+        pages = [opened.page(index) for index in chosen]
     known = hyphens.vocabulary(theirs)
     theirs = [hyphens.join(text, known) for text in theirs]
     try:
-        ours = assemble(Outline(len(chosen), (None,) * len(chosen)), [opened.page(index) for index in chosen]).pages
+        ours = assemble(Outline(len(chosen), (None,) * len(chosen)), pages).pages
     except UnreadableError:
         assert not any(text.strip() for text in theirs)
         pytest.skip("no text")
-    return [(WORD.findall(a), WORD.findall(b.text), b.warnings) for a, b in zip(theirs, ours, strict=True)]
+    return [(WORD.findall(a), WORD.findall(whole(b)), b.warnings) for a, b in zip(theirs, ours, strict=True)]
+
+
+def whole(page: Page) -> str:
+    """Its text with the repeated headers and footers, each in its place."""
+    lines = page.text.split("\n")
+    for left_out in page.left_out:
+        lines.insert(left_out.line - 1, left_out.text)
+    return "\n".join(lines)
 
 
 def _plain(text: str) -> str:
@@ -75,3 +90,24 @@ def test_nearly_all_words_are_found(path):
             shared = max(shared, (Counter(theirs) & Counter(ours)).total())
         found += shared if not RIGHT_TO_LEFT.search(" ".join(ours)) else len(theirs)
     assert found >= WANTED * wanted, f"{found} of {wanted} words"
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.stem for path in FILES])
+def test_what_is_left_out_is_little_and_stands_on_a_page_before(path):
+    try:
+        with closing(PdfPages(Source(path.name, path.read_bytes()))) as opened:
+            total = min(opened.outline.total, PAGES_IN_A_ROW)
+            pages = assemble(Outline(total, (None,) * total), [opened.page(index) for index in range(total)]).pages
+    except UnreadableError as error:
+        pytest.skip(str(error))
+    before: set[str] = set()
+    for page in pages:
+        assert [line.text for line in page.left_out if _form(line.text) not in before] == []
+        before.update(_form(line) for line in page.text.split("\n"))
+    words = sum(len(WORD.findall(whole(page))) for page in pages)
+    left_out = sum(len(WORD.findall(line.text)) for page in pages for line in page.left_out)
+    assert left_out <= MOST_LEFT_OUT * words, f"{left_out} of {words} words"
+
+
+def _form(line: str) -> str:
+    return NUMBER.sub("#", " ".join(line.split()))

@@ -82,8 +82,8 @@ class _Server:
 
     def _do_load(self, request: dict[str, Any]) -> dict[str, Any]:
         """Makes room for the next file, then takes its bytes."""
-        self._source = self._pages = None
-        gc.collect()
+        self._source = None
+        self._drop()
         limits = Limits(**request["limits"])
         _limit_resources(limits, request["size"])
         protocol.write_frame(self._replies, protocol.dump({"ready": True}))
@@ -93,8 +93,7 @@ class _Server:
     def _do_open(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._source is None:
             raise protocol.ProtocolError("nothing is loaded")
-        self._pages = None
-        gc.collect()
+        self._drop()
         try:
             self._pages = self._open_pages(self._source, pdfium=request["pdfium"])
         except UnreadableError as error:
@@ -102,6 +101,13 @@ class _Server:
         except Exception as error:  # noqa: BLE001 - opening foresees what it can; the rest costs this file only
             return {"unreadable": f"broken PDF: {failure(error)}"}
         return {"outline": asdict(self._pages.outline)}
+
+    def _drop(self) -> None:
+        """Does away with the open file and what it holds."""
+        if self._pages is not None:
+            self._pages.close()
+        self._pages = None
+        gc.collect()
 
     def _do_page(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._pages is None:

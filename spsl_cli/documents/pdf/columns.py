@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import inf
 from statistics import median
 
 from spsl_cli.documents.pdf.rows import CELL_GAP, Cell, Direction, Row, rows
+from spsl_cli.documents.pdf.runs import Box
+from spsl_cli.documents.pdf.sameline import joined
+from spsl_cli.documents.pdf.tables import row_tops
 
 _FEWEST_ROWS = 6
 _BINS = 1_000
@@ -43,15 +47,19 @@ class Line:
     parts: int = 1
 
 
-def in_reading_order(drawn: Sequence[Row]) -> list[Line]:
-    """A line for each row, or for each row of a column."""
+def in_reading_order(drawn: Sequence[Row], rules: Sequence[Box] = ()) -> list[Line]:
+    """A line for each row, or for each row of a column. `rules` are the lines that are drawn on the page."""
     if not drawn:
         return []
     direction = _main_direction(drawn)
-    if len(drawn) < _FEWEST_ROWS:
-        return _lines(drawn, direction)
     main = [row for row in drawn if _is_close(row.direction, direction)]
     aside = [row for row in drawn if not _is_close(row.direction, direction)]
+    if not _is_scattered(main):
+        line = joined(main, direction)
+        gone = {id(row) for row in main} - {id(row) for row in line}
+        main, drawn = line, [row for row in drawn if id(row) not in gone]
+    if len(drawn) < _FEWEST_ROWS:
+        return _lines(drawn, direction)
     if _is_scattered(main):
         runs = [run for row in main for run in row.runs]
         main = rows(sorted(runs, key=lambda run: (-round(run.height(direction), 1), run.along(direction)[0])))
@@ -60,6 +68,9 @@ def in_reading_order(drawn: Sequence[Row]) -> list[Line]:
     columns = _columns(cells)
     if len(columns) < 2 or not _is_interleaved(cells, columns):  # noqa: PLR2004 - one column is none
         return _lines(drawn, direction)
+    placed = [[cell for cell in cells if _place(cell, columns) == at] for at in range(len(columns))]
+    if tops := row_tops(placed, rules):
+        return _by_row(cells, columns, tops) + _lines(aside, direction)
     return _by_column(cells, columns) + _lines(aside, direction)
 
 
@@ -181,6 +192,28 @@ def _by_column(cells: Sequence[Cell], columns: Sequence[_Column]) -> list[Line]:
         else:
             band[place].append(cell)
     return lines + _flushed(band)
+
+
+def _by_row(cells: Sequence[Cell], columns: Sequence[_Column], tops: Sequence[float]) -> list[Line]:
+    """From top to bottom, the rows of a table cell after cell; what stands above and below it as in columns."""
+    lines = _by_column([cell for cell in cells if cell.height >= tops[0]], columns)
+    for top, bottom in pairwise([*tops, -inf]):
+        row = [cell for cell in cells if bottom <= cell.height < top]
+        across = [cell for cell in row if _place(cell, columns) is None]
+        parts = [_flushed([[cell for cell in row if _place(cell, columns) == at]]) for at in range(len(columns))]
+        lines += [Line(cell.text.strip(), cell.height, cell.size) for cell in across]
+        first: Line | None = None
+        for part in parts:
+            for number, line in enumerate(part):
+                whole = line
+                if first is not None and not number:
+                    parts_of_line = first.parts + line.parts
+                    whole = replace(first, text=f"{first.text}{CELL_GAP}{line.text}", parts=parts_of_line)
+                    lines.pop()
+                lines.append(whole)
+            # Only a cell of one line goes on with the next one on that line.
+            first = lines[-1] if len(part) == 1 else None if part else first
+    return lines
 
 
 def _flushed(band: list[list[Cell]]) -> list[Line]:

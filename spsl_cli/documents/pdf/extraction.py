@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from pypdf import PageObject, apply_configuration
 
 from spsl_cli.documents.encoding import REPLACEMENT
+from spsl_cli.documents.pdf.appearances import Appearances
 from spsl_cli.documents.pdf.assembly import assemble
+from spsl_cli.documents.pdf.attachments import not_read
 from spsl_cli.documents.pdf.contents import content, visible_area
 from spsl_cli.documents.pdf.doubles import single
 from spsl_cli.documents.pdf.faces import Faces
-from spsl_cli.documents.pdf.fields import entries, has_xfa
+from spsl_cli.documents.pdf.fields import has_xfa
 from spsl_cli.documents.pdf.glyphs import readable
 from spsl_cli.documents.pdf.interpreter import Interpreter
 from spsl_cli.documents.pdf.labels import printed_labels
 from spsl_cli.documents.pdf.layers import Layers
 from spsl_cli.documents.pdf.layout import page_text
 from spsl_cli.documents.pdf.log import Messages, captured
+from spsl_cli.documents.pdf.notes import remarks, visible_entries
 from spsl_cli.documents.pdf.opening import open_pdf
 from spsl_cli.documents.pdf.raw import Outline, RawPage
 from spsl_cli.documents.pdf.second import SecondReader, is_better
@@ -32,8 +36,8 @@ _XFA = "its form is of the kind XFA, whose own text is not read; what stands on 
 
 def extract(source: Source) -> Extract:
     """Reads all pages in this process. Raises UnreadableError if the file cannot be opened or holds no text."""
-    opened = PdfPages(source)
-    return assemble(opened.outline, [opened.page(index) for index in range(opened.outline.total)])
+    with closing(PdfPages(source)) as opened:
+        return assemble(opened.outline, [opened.page(index) for index in range(opened.outline.total)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ class PdfPages:
                 warnings = ("damaged PDF: its list of objects was rebuilt, and parts may be missing",)
             if has_xfa(opened.reader.root_object):
                 warnings = (*warnings, _XFA)
+            warnings = (*warnings, *not_read(opened.reader))
             self._pages = opened.pages
             self._faces = Faces(opened.reader)
             self._layers = Layers(opened.reader)
@@ -87,17 +92,24 @@ class PdfPages:
                 reading = self._checked(reading, index)
             return self._raw(reading, messages.take())
 
+    def close(self) -> None:
+        """Gives back what the file holds outside Python; no page can be asked for any more."""
+        if self._second is not None:
+            self._second.close()
+
     def _read(self, page: PageObject) -> _Reading:
         data, missing = content(page)
         area = visible_area(page)
         drawing = Interpreter(page, area, self._faces, self._layers)
         drawing.run(data)
-        visible = seen(single(drawing.runs), drawing.surface, area)
-        drawn = page_text(visible.runs, entries(page))
+        look = Appearances(page, area, drawing.surface, self._faces, self._layers).text
+        entered, hidden = visible_entries(page, look, drawing.surface, area)
+        visible = seen(single(drawing.runs), drawing.surface, area, hidden)
+        drawn = page_text(visible.runs, entered, drawing.surface.rules)
         text = readable(drawn.text).text
-        # What means a line's end within a line shifts those below it.
+        # A first line of nothing that can be seen is gone from the readable text, and all others have moved up.
         margins = drawn.margins if text.count("\n") == drawn.text.count("\n") else ()
-        warnings = visible.warnings
+        warnings = (*visible.warnings, *remarks(page))
         cut = missing or drawing.cut
         if cut:
             warnings = (f"part of it could not be read: {cut}", *warnings)
@@ -115,7 +127,7 @@ class PdfPages:
         warnings = reading.warnings
         if reading.failed is not None:
             warnings = (f"read by another program library, for the first one failed: {reading.failed}",)
-        return _Reading(second.text, warnings)
+        return _Reading(second.text, warnings, margins=_found_again(reading, second.text))
 
     def _raw(self, reading: _Reading, remarks: tuple[str, ...]) -> RawPage:
         text, most = reading.text, self._limits.page_characters
@@ -130,6 +142,15 @@ class PdfPages:
         if not text.strip():
             warnings = ("no text (image only?)", *warnings)
         return RawPage(text, None, warnings, reading.margins)
+
+
+def _found_again(reading: _Reading, text: str) -> tuple[int, ...]:
+    """Which lines of another reading, that tells no places, are those that the first one found in the margins."""
+    lines = reading.text.split("\n")
+    wanted = {" ".join(lines[at].split()) for at in reading.margins}
+    others = [" ".join(line.split()) for line in text.split("\n")] if wanted else []
+    times = Counter(others)
+    return tuple(at for at, line in enumerate(others) if line in wanted and times[line] == 1)
 
 
 @contextmanager

@@ -2,58 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pypdf import PageObject
 from pypdf.generic import ArrayObject, DictionaryObject
 
+from spsl_cli.documents.pdf.colours import BLACK, Colour, plain
 from spsl_cli.documents.pdf.objects import entry, resolved
 from spsl_cli.documents.pdf.runs import Box, finite
+from spsl_cli.documents.pdf.tokens import number, operations
 
 _MOST_ANNOTATIONS = 20_000
 _DEEPEST_FIELD = 50
 _INVISIBLE = 1 << 1 | 1 << 5  # hidden, and not to be shown
 _PASSWORD, _PUSH_BUTTON, _RADIO = 1 << 13, 1 << 16, 1 << 15
+_DAMAGE = (TypeError, ValueError, AttributeError, KeyError, IndexError)
+_STAMPS = {"/Stamp": "stamp", "/Watermark": "watermark"}
 _REMARKS = frozenset({"/Text", "/Highlight", "/Underline", "/StrikeOut", "/Squiggly", "/Caret", "/Square", "/Circle"})
+
+Look = Callable[[DictionaryObject, Box], str]
+"""An annotation and its box -> the text that its appearance shows there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`label` is the field's name in words, `value` its text; `box` is where it stands. A remark has `label` "note"."""
+    """`label` is the field's name in words, `value` its text; `box` is where it stands. A remark has `label` "note".
+
+    `ink` is the colour of a text on the page as it is, if that is known.
+    """
 
     label: str
     value: str
     box: Box
     remark: bool = False
+    ink: Colour | None = None
 
 
-def entries(page: PageObject) -> Iterator[Entry]:
-    """The filled fields and the remarks in the file's order. What is damaged is passed over."""
-    annotations = entry(page, "/Annots")
-    for item in annotations[:_MOST_ANNOTATIONS] if isinstance(annotations, ArrayObject) else ():
+def shown_annotations(page: PageObject) -> Iterator[DictionaryObject]:
+    """What is laid over a page and shown, in the file's order. What is damaged is passed over."""
+    listed = entry(page, "/Annots")
+    for item in listed[:_MOST_ANNOTATIONS] if isinstance(listed, ArrayObject) else ():
         try:
-            found = _entry(resolved(item))
-        except (TypeError, ValueError, AttributeError, KeyError, IndexError):
+            annotation = resolved(item)
+            if isinstance(annotation, DictionaryObject) and not _flags(annotation, "/F") & _INVISIBLE:
+                yield annotation
+        except _DAMAGE:
+            continue
+
+
+def entries(page: PageObject, look: Look) -> Iterator[Entry]:
+    """The filled fields and the remarks. `look` gives what an annotation's appearance shows in a box."""
+    for annotation in shown_annotations(page):
+        try:
+            found = _entry(annotation, look)
+        except _DAMAGE:
             continue
         if found is not None and found.value.strip():
             yield found
 
 
-def _entry(annotation: Any) -> Entry | None:
-    if not isinstance(annotation, DictionaryObject) or _flags(annotation, "/F") & _INVISIBLE:
-        return None
+def _entry(annotation: DictionaryObject, look: Look) -> Entry | None:
     kind = entry(annotation, "/Subtype")
     if kind == "/Widget":
-        return _field(annotation)
-    text = _text(entry(annotation, "/Contents"))
+        found = _field(annotation)
+        if found is not None and not found.value.strip():
+            found = replace(found, value=look(annotation, found.box))
+        return found and replace(found, ink=_ink(annotation, found.box, look))
+    text, box = _text(entry(annotation, "/Contents")), _box(annotation)
     if kind == "/FreeText":
-        return Entry("", text, _box(annotation))
+        return Entry("", text.strip() or look(annotation, box), box, ink=_ink(annotation, box, look))
+    if kind in _STAMPS:
+        name = _text(entry(annotation, "/Name"))
+        shown = look(annotation, box).strip() or text.strip() or (name if name.isalpha() else "")
+        return Entry(_STAMPS[kind], shown, box, remark=True)
     if kind in _REMARKS:
         author = _text(entry(annotation, "/T"))
-        return Entry(f"note by {author}" if author else "note", text, _box(annotation), remark=True)
+        return Entry(f"note by {author}" if author else "note", text, box, remark=True)
     return None
+
+
+def _ink(annotation: DictionaryObject, box: Box, look: Look) -> Colour | None:
+    """The colour in which a text is written on the page; None where it has a ground of its own, or can be seen."""
+    appearance = _inherited(annotation, "/DA")
+    found = None
+    for operands, operator in (
+        operations(appearance.encode("latin-1", "replace")) if isinstance(appearance, str) else ()
+    ):
+        if operator in (b"g", b"rg", b"k"):
+            found = plain([number(operand) for operand in operands])
+    ground = entry(entry(annotation, "/MK"), "/BG")
+    if found in (None, BLACK) or (isinstance(ground, ArrayObject) and ground) or look(annotation, box).strip():
+        return None
+    return found
 
 
 def _field(widget: DictionaryObject) -> Entry | None:
@@ -68,8 +110,10 @@ def _field(widget: DictionaryObject) -> Entry | None:
         on = isinstance(state, str) and state not in ("/Off", "Off", "")
         mark = ("(x)" if on else "( )") if flags & _RADIO else ("[x]" if on else "[ ]")
         return Entry(label, mark, _box(widget))
-    if kind == "/Sig" or (kind == "/Tx" and flags & _PASSWORD):
+    if kind == "/Tx" and flags & _PASSWORD:
         return None
+    if kind == "/Sig":
+        return Entry(label, "", _box(widget))
     value = _inherited(widget, "/V")
     chosen = value if isinstance(value, ArrayObject) else [value]
     shown = [_shown(_text(resolved(one)), _inherited(widget, "/Opt")) for one in chosen]

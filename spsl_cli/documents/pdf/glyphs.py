@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from spsl_cli.documents.encoding import REPLACEMENT
+from spsl_cli.documents.encoding import REPLACEMENT, whole_signs
 from spsl_cli.documents.pdf.hyphens import SOFT_HYPHEN
 
 _LIGATURES = str.maketrans(
@@ -32,8 +32,7 @@ def readable(text: str) -> Readable:
 
     A soft hyphen is left only at a line's end, where it says that the word goes on.
     """
-    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    text = _LINE_ENDS.sub("\n", text.translate(_LIGATURES))
+    text = _LINE_ENDS.sub("\n", whole_signs(text).translate(_LIGATURES))
     text = _NAMELESS_HYPHEN.sub(SOFT_HYPHEN, text)
     text = _SOFT_HYPHEN_WITHIN.sub("", text)
     text = _MEANINGLESS.sub(REPLACEMENT, text)

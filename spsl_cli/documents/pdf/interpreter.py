@@ -12,38 +12,52 @@ from spsl_cli.documents.pdf.faces import Faces, nameless
 from spsl_cli.documents.pdf.layers import Layers
 from spsl_cli.documents.pdf.marked import Marks
 from spsl_cli.documents.pdf.objects import entry, raw, resolved
-from spsl_cli.documents.pdf.runs import IDENTITY, Box, Matrix, Run, bounds, finite, product
+from spsl_cli.documents.pdf.painting import Painting, numbers
+from spsl_cli.documents.pdf.runs import IDENTITY, Box, Matrix, Run, finite, product
 from spsl_cli.documents.pdf.showing import Showing, moved
-from spsl_cli.documents.pdf.state import Pen, State, is_white
+from spsl_cli.documents.pdf.sight import Sight
+from spsl_cli.documents.pdf.state import Pen, State
 from spsl_cli.documents.pdf.surface import Surface
 from spsl_cli.documents.pdf.tokens import IMAGE, number, operations
 
 _MOST_OPERATORS = 3_000_000
 _MOST_STATES = 1_000
 _DEEPEST_FORM = 40
-_UNIT: Box = (0.0, 0.0, 1.0, 1.0)
 
 
 class Interpreter:
-    """Draws one page without drawing it. `shown` counts the strings that the page shows, whatever they mean."""
+    """Draws one page without drawing it.
 
-    def __init__(self, page: PageObject, box: Box, faces: Faces, layers: Layers) -> None:
-        self.surface = Surface()
-        self.showing = Showing(self.surface, box)
+    `shown` counts the strings that the page shows, whatever they mean; `left` is how many operators are still followed.
+    An appearance is drawn on the surface of its page, with so many operators.
+    """
+
+    def __init__(
+        self, page: PageObject, box: Box, faces: Faces, layers: Layers, *, appearance: tuple[Surface, int] | None = None
+    ) -> None:
+        surface, most = appearance or (Surface(box), _MOST_OPERATORS)
+        self.surface = surface
+        self.showing = Showing(Sight(self.surface, box, _unit(page)))
         self.guessed = False
         self.shown = 0
         self.cut = ""
         self._faces = faces
         self._layers = layers
         self._marks = Marks(layers, self.showing.runs)
-        self._state = State(IDENTITY, nameless())
+        self.state = State(IDENTITY, nameless())
         self._stack: list[State] = []
         self._pen = Pen()
-        self._resources: Any = resolved(page.get_inherited("/Resources", DictionaryObject()))
+        self.resources: Any = resolved(page.get_inherited("/Resources", DictionaryObject()))
         self._forms: list[int] = []
         self._streams: dict[int, bytes] = {}
-        self._left = _MOST_OPERATORS
+        self.left = most
+        self._painting = Painting(self, self.surface)
         self._handlers = self._all_handlers()
+
+    @property
+    def hidden(self) -> bool:
+        """Whether what is drawn now lies on a layer that is off."""
+        return self._marks.hidden
 
     @property
     def runs(self) -> list[Run]:
@@ -54,8 +68,8 @@ class Interpreter:
         """Follows a content stream. An operator whose operands make no sense is passed over."""
         handlers = self._handlers
         for operands, operator in operations(data):
-            self._left -= 1
-            if self._left < 0:
+            self.left -= 1
+            if self.left < 0:
                 self.cut = self.cut or f"more than {_MOST_OPERATORS:,} drawing operators"
                 return
             handler = handlers.get(operator)
@@ -65,6 +79,11 @@ class Interpreter:
                 except (TypeError, ValueError, IndexError, AttributeError, KeyError, OverflowError):
                     continue
 
+    def draw_in(self, form: StreamObject, matrix: Matrix) -> None:
+        """Draws a form alone, as it is placed by a matrix."""
+        self.state.matrix = product(matrix, self.state.matrix)
+        self._draw_form(form, hidden=False)
+
     def _all_handlers(self) -> dict[bytes, Callable[[Any], None]]:
         state = {
             b"q": self._save,
@@ -72,96 +91,54 @@ class Interpreter:
             b"cm": self._concatenate,
             b"gs": self._graphics_state,
             b"Do": self._draw,
-            IMAGE: lambda _: self.surface.image(bounds(_UNIT, self._state.matrix)),
-            b"sh": lambda _: self.surface.paint((-1e9, -1e9, 1e9, 1e9), white=False),
+            IMAGE: lambda _: self._painting.image(None),
             b"BMC": lambda _: self._marks.begin(None, None),
             b"BDC": self._begin_marked,
             b"EMC": lambda _: self._marks.end(),
         }
-        return state | self._text_handlers() | self._path_handlers() | self._colour_handlers()
+        return state | self._text_handlers() | self._painting.handlers()
 
     def _text_handlers(self) -> dict[bytes, Callable[[Any], None]]:
         return {
             b"BT": lambda _: self._place(IDENTITY),
             b"Tf": self._font,
-            b"Tc": lambda o: setattr(self._state, "characters", _number(o[0])),
-            b"Tw": lambda o: setattr(self._state, "words", _number(o[0])),
-            b"Tz": lambda o: setattr(self._state, "stretch", _number(o[0]) / 100),
-            b"TL": lambda o: setattr(self._state, "leading", _number(o[0])),
-            b"Ts": lambda o: setattr(self._state, "rise", _number(o[0])),
-            b"Tr": lambda o: setattr(self._state, "mode", int(_number(o[0]))),
+            b"Tc": lambda o: setattr(self.state, "characters", _number(o[0])),
+            b"Tw": lambda o: setattr(self.state, "words", _number(o[0])),
+            b"Tz": lambda o: setattr(self.state, "stretch", _number(o[0]) / 100),
+            b"TL": lambda o: setattr(self.state, "leading", _number(o[0])),
+            b"Ts": lambda o: setattr(self.state, "rise", _number(o[0])),
+            b"Tr": lambda o: setattr(self.state, "mode", int(_number(o[0]))),
             b"Td": lambda o: self._move(_number(o[0]), _number(o[1])),
             b"TD": self._move_and_lead,
             b"Tm": lambda o: self._place(_matrix(o)),
-            b"T*": lambda _: self._move(0.0, -self._state.leading),
+            b"T*": lambda _: self._move(0.0, -self.state.leading),
             b"Tj": lambda o: self._show(o[:1]),
             b"TJ": lambda o: self._show(o[0] if isinstance(o[0], list) else ()),
             b"'": self._next_line,
             b'"': self._next_line_spaced,
         }
 
-    def _path_handlers(self) -> dict[bytes, Callable[[Any], None]]:
-        def fill(_: Any) -> None:
-            self.surface.fill(white=self._state.white)
-
-        def drop(_: Any) -> None:
-            self.surface.drop()
-
-        filling = dict.fromkeys((b"f", b"F", b"f*", b"B", b"B*", b"b", b"b*"), fill)
-        dropping = dict.fromkeys((b"S", b"s", b"n"), drop)
-        return (
-            filling
-            | dropping
-            | {
-                b"re": self._rectangle,
-                b"m": lambda o: self._corner(o, start=True),
-                b"l": lambda o: self._corner(o, start=False),
-                b"c": lambda o: self._corner(o[4:], start=False),
-                b"v": lambda o: self._corner(o[2:], start=False),
-                b"y": lambda o: self._corner(o[2:], start=False),
-            }
-        )
-
-    def _colour_handlers(self) -> dict[bytes, Callable[[Any], None]]:
-        def plain(operands: Any) -> None:
-            self._state.inks = False
-            self._state.white = is_white([_number(o) for o in operands], inks=False)
-
-        def chosen(operands: Any) -> None:
-            named = any(isinstance(o, str) for o in operands)
-            self._state.white = not named and is_white([_number(o) for o in operands], inks=self._state.inks)
-
-        return {b"g": plain, b"rg": plain, b"k": plain, b"cs": self._colour_space, b"sc": chosen, b"scn": chosen}
-
     def _save(self, _: Any) -> None:
         if len(self._stack) < _MOST_STATES:
-            self._stack.append(self._state.copy())
+            self._stack.append(self.state.copy())
 
     def _restore(self, _: Any) -> None:
         if self._stack:
-            self._state = self._stack.pop()
+            self.state = self._stack.pop()
 
     def _concatenate(self, operands: Any) -> None:
-        self._state.matrix = product(_matrix(operands), self._state.matrix)
+        self.state.matrix = product(_matrix(operands), self.state.matrix)
 
     def _graphics_state(self, operands: Any) -> None:
         settings = self._resource("/ExtGState", operands[0])
-        opacity = entry(settings, "/ca")
-        if opacity is not None:
-            self._state.painted = _number(opacity) > 0
+        self._painting.settings(settings)
         font = entry(settings, "/Font")
         if isinstance(font, ArrayObject) and len(font) > 1:
-            self._state.face, self._state.size = self._faces.get(font[0]), _number(font[1])
-
-    def _colour_space(self, operands: Any) -> None:
-        self._state.white, self._state.inks = False, False
-        space = entry(entry(self._resources, "/ColorSpace"), operands[0])
-        if isinstance(space, ArrayObject):
-            self._state.inks = space[0] in ("/Separation", "/DeviceN")
+            self.state.face, self.state.size = self._faces.get(font[0]), _number(font[1])
 
     def _font(self, operands: Any) -> None:
-        self._state.size = _number(operands[1])
-        self._state.face = self._faces.get(raw(entry(self._resources, "/Font"), operands[0]))
+        self.state.size = _number(operands[1])
+        self.state.face = self._faces.get(raw(entry(self.resources, "/Font"), operands[0]))
 
     def _place(self, matrix: Matrix) -> None:
         self._pen.text = self._pen.line = matrix
@@ -170,35 +147,26 @@ class Interpreter:
         self._place(moved(self._pen.line, x, y))
 
     def _move_and_lead(self, operands: Any) -> None:
-        self._state.leading = -_number(operands[1])
+        self.state.leading = -_number(operands[1])
         self._move(_number(operands[0]), _number(operands[1]))
 
     def _next_line(self, operands: Any) -> None:
-        self._move(0.0, -self._state.leading)
+        self._move(0.0, -self.state.leading)
         self._show(operands[:1])
 
     def _next_line_spaced(self, operands: Any) -> None:
-        self._state.words, self._state.characters = _number(operands[0]), _number(operands[1])
+        self.state.words, self.state.characters = _number(operands[0]), _number(operands[1])
         self._next_line(operands[2:])
 
     def _show(self, items: Any) -> None:
         self.shown += 1
-        self.guessed = self.guessed or self._state.face.guessed
-        self.showing.show(self._state, self._pen, items, layer_off=self._marks.hidden)
-
-    def _rectangle(self, operands: Any) -> None:
-        x, y, width, height = (_number(o) for o in operands[:4])
-        self.surface.rectangle(bounds((x, y, x + width, y + height), self._state.matrix))
-
-    def _corner(self, operands: Any, *, start: bool) -> None:
-        x, y = float(operands[0]), float(operands[1])
-        a, b, c, d, e, f = self._state.matrix
-        self.surface.point(a * x + c * y + e, b * x + d * y + f, start=start)
+        self.guessed = self.guessed or self.state.face.guessed
+        self.showing.show(self.state, self._pen, items, layer_off=self._marks.hidden)
 
     def _begin_marked(self, operands: Any) -> None:
         properties = operands[1]
         if isinstance(properties, str):
-            properties = raw(entry(self._resources, "/Properties"), properties)
+            properties = raw(entry(self.resources, "/Properties"), properties)
         self._marks.begin(operands[0], properties)
 
     def _draw(self, operands: Any) -> None:
@@ -206,7 +174,7 @@ class Interpreter:
         hidden = self._marks.hidden or self._layers.hides(raw(thing, "/OC"))
         if entry(thing, "/Subtype") == "/Image":
             if not hidden:
-                self.surface.image(bounds(_UNIT, self._state.matrix))
+                self._painting.image(thing)
         elif isinstance(thing, StreamObject) and id(thing) not in self._forms:
             if len(self._forms) >= _DEEPEST_FORM:
                 self.cut = self.cut or f"forms nested deeper than {_DEEPEST_FORM}"
@@ -214,13 +182,19 @@ class Interpreter:
             self._draw_form(thing, hidden=hidden)
 
     def _draw_form(self, form: StreamObject, *, hidden: bool) -> None:
-        outer = self._state, self._stack, self._pen, self._resources
-        self._state, self._stack, self._pen = self._state.copy(), [], Pen()
+        outer = self.state, self._stack, self._pen, self.resources
+        self.state, self._stack, self._pen = self.state.copy(), [], Pen()
         matrix = entry(form, "/Matrix")
         if isinstance(matrix, ArrayObject):
-            self._state.matrix = product(_matrix(matrix), self._state.matrix)
+            self.state.matrix = product(_matrix(matrix), self.state.matrix)
+        box = entry(form, "/BBox")
+        if isinstance(box, ArrayObject):
+            self._painting.clip_to(_box(box))
+        if entry(form, "/Group") is not None:
+            self.state.under *= self.state.opacity
+            self.state.opacity = self.state.stroke_opacity = 1.0
         own = entry(form, "/Resources")
-        self._resources = own if isinstance(own, DictionaryObject) else self._resources
+        self.resources = own if isinstance(own, DictionaryObject) else self.resources
         self._forms.append(id(form))
         depth = self._marks.enter(hidden=hidden)
         try:
@@ -230,20 +204,17 @@ class Interpreter:
         finally:
             self._marks.leave(depth)
             self._forms.pop()
-            self._state, self._stack, self._pen, self._resources = outer
+            self.state, self._stack, self._pen, self.resources = outer
 
     def _resource(self, kind: str, name: str) -> DictionaryObject:
-        found = entry(entry(self._resources, kind), name)
+        found = entry(entry(self.resources, kind), name)
         if not isinstance(found, DictionaryObject):
             raise TypeError(kind)
         return found
 
 
 def _number(value: Any) -> float:
-    result = number(value)
-    if not finite(result):
-        raise ValueError(value)
-    return result
+    return numbers([value])[0]
 
 
 def _matrix(operands: Any) -> Matrix:
@@ -251,3 +222,14 @@ def _matrix(operands: Any) -> Matrix:
     if not finite(a + b + c + d + e + f):
         raise ValueError(operands)
     return a, b, c, d, e, f
+
+
+def _box(corners: ArrayObject) -> Box:
+    x, y, other_x, other_y = numbers(resolved(corner) for corner in corners)
+    return min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y)
+
+
+def _unit(page: PageObject) -> float:
+    """How many points the units of the page are."""
+    unit = entry(page, "/UserUnit")
+    return float(unit) if isinstance(unit, int | float) and unit > 0 else 1.0

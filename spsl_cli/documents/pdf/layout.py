@@ -10,13 +10,15 @@ from spsl_cli.documents.pdf.columns import in_reading_order
 from spsl_cli.documents.pdf.fields import Entry
 from spsl_cli.documents.pdf.margins import margin_lines
 from spsl_cli.documents.pdf.rows import Row, rows
-from spsl_cli.documents.pdf.runs import Run, inside
+from spsl_cli.documents.pdf.runs import Box, Run, inside
 
 _UPRIGHT = (1.0, 0.0)
 _NEARLY_UPRIGHT = 0.9
 # Where an entry's line is supposed above the lower edge of its box, in parts of the box's height.
 _BASELINE = 0.3
 _TALLEST_LINE = 30.0
+# Glyphs may mean these, most of them by mistake; within a row nothing ends a line.
+_LINE_ENDS = str.maketrans(dict.fromkeys("\r\f\v\u2028\u2029", " "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class PageText:
     margins: tuple[int, ...]
 
 
-def page_text(runs: Sequence[Run], entries: Iterable[Entry] = ()) -> PageText:
+def page_text(runs: Sequence[Run], entries: Iterable[Entry] = (), rules: Sequence[Box] = ()) -> PageText:
     """The text, a line for each row of a column. Entries stand beside what is printed at their height, remarks last."""
     drawn = rows(runs)
     remarks: list[str] = []
@@ -37,10 +39,10 @@ def page_text(runs: Sequence[Run], entries: Iterable[Entry] = ()) -> PageText:
             remarks.append(f"[{entry.label}: {value}]")
         elif not _is_printed(value, entry, runs):
             _place(entry, value, drawn)
-    lines = in_reading_order(drawn)
-    starts = [0, *accumulate(line.text.count("\n") + 1 for line in lines)]
-    margins = tuple(starts[at] for at in margin_lines(lines))
-    return PageText("\n".join((*(line.text for line in lines), *remarks)), margins)
+    lines = in_reading_order(drawn, rules)
+    texts = [line.text.translate(_LINE_ENDS) for line in lines]
+    starts = [0, *accumulate(text.count("\n") + 1 for text in texts)]
+    return PageText("\n".join((*texts, *remarks)), tuple(starts[at] for at in margin_lines(lines)))
 
 
 def _is_printed(value: str, entry: Entry, runs: Iterable[Run]) -> bool:

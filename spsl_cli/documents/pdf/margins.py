@@ -8,7 +8,7 @@ from statistics import median
 
 from spsl_cli.documents.pdf.columns import Line
 
-_MOST_LEVELS = 5
+_MOST_LEVELS = 3
 _FEWEST_LEVELS = 3
 _SAME_LEVEL = 0.3
 # A gap is wide by the usual distance of lines, where enough of them show what is usual, and by the size of the letters.
@@ -16,7 +16,7 @@ _FEWEST_GAPS = 6
 _WIDE, _OF_SIZE = 1.4, 1.6
 _USUAL_OF_SIZE = 1.3
 # What is larger is a title; what has more parts is a row of a table.
-_LARGEST = 1.2
+_LARGEST = 1.4
 _MOST_PARTS = 3
 
 
@@ -48,9 +48,9 @@ def _levels(lines: Sequence[Line]) -> list[tuple[float, list[int]]]:
 
 
 def _set_apart(gaps: Sequence[float], least: float) -> int:
-    """How many levels, from the outermost, stand before the last wide gap that is still near the edge."""
+    """How many levels, from the outermost, stand before the first wide gap, if it is near the edge."""
     few = min(_MOST_LEVELS, len(gaps) // 2)
-    return max((at + 1 for at, gap in enumerate(gaps[:few]) if gap > least), default=0)
+    return next((at + 1 for at, gap in enumerate(gaps[:few]) if gap > least), 0)
 
 
 def _is_short(line: Line) -> bool:

@@ -19,6 +19,7 @@ from spsl_cli.documents.wording import one_line
 _LABEL_LENGTH = 40
 _WARNING_LENGTH = 400
 _MOST_WARNINGS = 20
+_MOST_MARGINS = 8
 # In a sound answer none of these is left; a form feed, above all, would shift the numbers of all later pages.
 _FOREIGN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -42,7 +43,13 @@ def page_of(reply: dict[str, Any], limits: Limits) -> RawPage:
     if len(page.text) > limits.page_characters:
         return lost(f"{len(page.text):,} characters, more than the limit of {limits.page_characters:,}")
     failed = page.failed and one_line(page.failed, _WARNING_LENGTH)
-    return replace(page, text=_FOREIGN.sub(REPLACEMENT, page.text), failed=failed, warnings=_warnings(page.warnings))
+    return replace(
+        page,
+        text=_FOREIGN.sub(REPLACEMENT, page.text),
+        failed=failed,
+        warnings=_warnings(page.warnings),
+        margins=page.margins[:_MOST_MARGINS],
+    )
 
 
 def lost(reason: str) -> RawPage:

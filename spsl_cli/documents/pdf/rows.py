@@ -11,6 +11,7 @@ from itertools import pairwise
 from statistics import median
 
 from spsl_cli.documents.pdf import bidi
+from spsl_cli.documents.pdf.raised import raised
 from spsl_cli.documents.pdf.runs import Run
 
 Direction = tuple[float, float]
@@ -77,11 +78,15 @@ class Row:
         least = _threshold([run for _, _, run in spans], gaps)
         parts = [spans[0][2]]
         glyphs: list[str] = list(_glyphs(parts[0]))
-        for (_, _, before), (_, _, run), gap in zip(spans, spans[1:], gaps, strict=False):
+        numbers = raised([run for _, _, run in spans], self.direction)
+        for at, ((_, _, before), (_, _, run), gap) in enumerate(zip(spans, spans[1:], gaps, strict=False), 1):
             blank = gap > max(least, min(before.space, run.space))
             if blank and glyphs and not glyphs[-1].endswith(" ") and not run.text.startswith(" "):
                 glyphs.append(" ")
-            glyphs.extend(_glyphs(run))
+            if at in numbers:
+                glyphs.extend(numbers[at].lstrip() if glyphs and glyphs[-1].endswith(" ") else numbers[at])
+            else:
+                glyphs.extend(_glyphs(run))
             parts.append(run)
         text = bidi.logical(glyphs) if any(run.glyphs for run in parts) else "".join(glyphs)
         return Cell(text, spans[0][0], max(end for _, end, _ in spans), self.height, self.size)

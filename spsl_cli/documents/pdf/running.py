@@ -17,6 +17,7 @@ _FEWEST_TIMES = 3
 # One page of the odd or the even ones may be missing between two.
 _WIDEST_STEP = 4
 _LONGEST = 200
+_MOST_NUMBERS, _MOST_TIMES = 6, 3
 _FEWEST_LETTERS = 3
 _NUMBER = re.compile(r"\d{1,5}(?!\d)|(?<![^\W_])(?:[ivxlc]{1,8}|[IVXLC]{1,8})(?![^\W_])")
 _ROMAN = re.compile(r"(c{0,3})(xc|xl|l?x{0,3})(ix|iv|v?i{0,3})")
@@ -31,13 +32,12 @@ def repeated_lines(pages: Sequence[RawPage]) -> list[frozenset[int]]:
     found: list[set[int]] = [set() for _ in pages]
     if len(pages) < _FEWEST_PAGES:
         return [frozenset() for _ in pages]
-    texts = [page.text.split("\n") for page in pages]
+    texts = [page.text.split("\n") if page.margins else [] for page in pages]
     places: dict[str, dict[int, list[int]]] = {}
     for number, (page, lines) in enumerate(zip(pages, texts, strict=True)):
         for at in page.margins:
-            if 0 <= at < len(lines):
-                for form in _forms(" ".join(lines[at].split()), number):
-                    places.setdefault(form, {}).setdefault(number, []).append(at)
+            for form in _forms(" ".join(lines[at].split()), number) if 0 <= at < len(lines) else ():
+                places.setdefault(form, {}).setdefault(number, []).append(at)
     for places_of_form in places.values():
         for run in _runs(list(places_of_form)):
             for number in run[1:]:
@@ -49,13 +49,28 @@ def repeated_lines(pages: Sequence[RawPage]) -> list[frozenset[int]]:
 
 
 def _forms(line: str, page: int) -> Iterator[str]:
-    """What must be equal: the line as it is, and with each of its numbers told by how far it is from the page's."""
+    """What must be equal: the line as it is, and with a number in it told by how far it is from the page's.
+
+    Where that number stands several times, as in "6 of 6", only the first or the last of them may be the page's.
+    """
     if not line or len(line) > _LONGEST:
         return
     if sum(map(str.isalpha, line)) >= _FEWEST_LETTERS:
         yield line
-    for value in {_value(number[0]) for number in _NUMBER.finditer(line)} - {None}:
-        yield _NUMBER.sub(lambda number: f"\0{value - page}\0" if _value(number[0]) == value else number[0], line)
+    spans: dict[int, list[tuple[int, int]]] = {}
+    for number in _NUMBER.finditer(line):
+        if (value := _value(number[0])) is not None:
+            spans.setdefault(value, []).append(number.span())
+    for value, places in spans.items() if len(spans) <= _MOST_NUMBERS else ():
+        count = min(len(places), _MOST_TIMES)
+        for some in {(0, end) for end in range(1, count + 1)} | {(start, count) for start in range(1, count)}:
+            yield _replaced(line, places[slice(*some)], f"\0{value - page}\0")
+
+
+def _replaced(line: str, spans: Sequence[tuple[int, int]], sign: str) -> str:
+    for start, end in reversed(spans):
+        line = line[:start] + sign + line[end:]
+    return line
 
 
 def _value(number: str) -> int | None:

@@ -17,8 +17,8 @@ class Run:
     """`x`, `y` is where the baseline begins and `end_x`, `end_y` where the pen stood afterwards, in points.
 
     `size` is the height of the font, `space` the gap from which on the next run is another word, `direction` the unit
-    vector along which the run reads, `hidden` why nobody sees it (empty if it can be seen). `glyphs` is given only
-    where their order is not yet that of reading.
+    vector along which the run reads, `hidden` why nobody sees it (empty if it can be seen), `doubtful` whether that it
+    can is not sure. `glyphs` is given only where their order is not yet that of reading.
     """
 
     text: str
@@ -30,6 +30,7 @@ class Run:
     space: float
     direction: tuple[float, float]
     hidden: str = ""
+    doubtful: bool = False
     glyphs: Sequence[str] | None = None
 
     def along(self, direction: tuple[float, float]) -> tuple[float, float]:

@@ -50,6 +50,12 @@ class SecondReader:
         finally:
             page.close()
 
+    def close(self) -> None:
+        """Gives back what the open file holds; nothing can be asked any more."""
+        if self._document is not None:
+            self._document.close()
+        self._document, self._tried = None, True
+
     def _open(self) -> pypdfium2.PdfDocument | None:
         try:
             document = pypdfium2.PdfDocument(self._source.data, password=self._source.password)

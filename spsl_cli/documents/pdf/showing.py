@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from math import hypot
 from statistics import median
 from typing import Any
 
 from spsl_cli.documents.pdf.faces import Face
-from spsl_cli.documents.pdf.runs import Box, Matrix, Run, finite, inside, product
+from spsl_cli.documents.pdf.runs import Matrix, Run, finite, product
+from spsl_cli.documents.pdf.sameline import FILLER
+from spsl_cli.documents.pdf.sight import CLIPPED, Sight, is_within
 from spsl_cli.documents.pdf.state import Pen, State
-from spsl_cli.documents.pdf.surface import Surface
 
-INVISIBLE, TRANSPARENT, WHITE, TINY, OUTSIDE = "invisible", "transparent", "white on white", "tiny", "outside the page"
-_STROKED, _INVISIBLE = (1, 2, 5, 6), 3
-_SMALLEST = 0.75
 # A gap this wide, in parts of the font's size, is one between two columns of something and ends the run.
 _COLUMN_GAP = 1.2
 _FEWEST_SPACED_LETTERS = 4
@@ -23,29 +22,24 @@ _WIDEST_SPACING = 0.5
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 
 _Piece = tuple[Sequence[str], float, int]
+# How wide glyphs are for their height, at least.
+_NARROWEST = 0.03
+_STEPS = (1, 2)
+_FILLERS, _SHORTEST_FILLER = ("_", ".", "\u2026", " "), 3
 
 
 class Showing:
     """Collects the runs of one page."""
 
-    def __init__(self, surface: Surface, page: Box) -> None:
+    def __init__(self, sight: Sight) -> None:
         self.runs: list[Run] = []
-        self._surface = surface
-        self._page = page
+        self._sight = sight
 
     def show(self, state: State, pen: Pen, items: Sequence[Any], *, layer_off: bool) -> None:
         """Shows the strings among `items`; a number moves the pen back by so many thousandths of the font's size."""
         face, size = state.face, state.size
-        pieces: list[_Piece] = []
-        gaps: list[float] = []
-        gap = 0.0
-        for item in items:
-            if isinstance(item, int | float):
-                gap -= item / 1000
-            elif isinstance(item, bytes) and item:
-                pieces.append(face.glyphs(item))
-                gaps.append(gap)
-                gap = 0.0
+        one_by_one = state.clip is not None and self._is_cut(state, pen, items)
+        pieces, gaps, gap = _pieces(face, items, one_by_one=one_by_one)
         characters = state.characters
         spacing = characters / size if size else 0.0
         if spacing > face.space and min(gaps, default=0.0) < -spacing / 2:
@@ -58,10 +52,16 @@ class Showing:
         at = start = 0.0
         parts: list[str] = []
         glyphs: list[str] = []
+        clipped_away = filler = False
         for (signs, width, blanks), before in zip(pieces, gaps, strict=True):
             at += before * size * stretch
-            if glyphs and abs(before) > _COLUMN_GAP and before > threshold:
-                self._add(state, pen, parts, glyphs, start, at - before * size * stretch, layer_off=layer_off)
+            length = (width * size + len(signs) * characters + blanks * state.words) * stretch
+            clipped_before, clipped_away = clipped_away, one_by_one and not self._shows(state, pen, at, at + length)
+            filled_before, filler = filler, len(signs) >= _SHORTEST_FILLER and signs[0] in _FILLERS
+            parted = clipped_before != clipped_away or filler or filled_before
+            if glyphs and ((abs(before) > _COLUMN_GAP and before > threshold) or parted):
+                end = at - before * size * stretch
+                self._add(state, pen, parts, glyphs, start, end, layer_off=layer_off, clipped_away=clipped_before)
                 parts, glyphs = [], []
             elif parts and before > threshold and not parts[-1].endswith(" "):
                 parts.append(" ")
@@ -70,12 +70,33 @@ class Showing:
                 start = at
             parts.append("".join(signs))
             glyphs.extend(signs)
-            at += (width * size + len(signs) * characters + blanks * state.words) * stretch
+            at += length
         if glyphs:
-            self._add(state, pen, parts, glyphs, start, at, layer_off=layer_off)
+            self._add(state, pen, parts, glyphs, start, at, layer_off=layer_off, clipped_away=clipped_away)
         at += gap * size * stretch
         shift = (1.0, 0.0, 0.0, 1.0, 0.0, -at) if vertical else (1.0, 0.0, 0.0, 1.0, at, 0.0)
         pen.text = product(shift, pen.text)
+
+    def _is_cut(self, state: State, pen: Pen, items: Sequence[Any]) -> bool:
+        """Whether a clip may run through what is shown."""
+        pieces, gaps, _ = _pieces(state.face, items, one_by_one=False)
+        length = sum(
+            width * state.size + len(signs) * state.characters + blanks * state.words for signs, width, blanks in pieces
+        )
+        length = (length + sum(gaps) * state.size) * state.stretch
+        if state.face.vertical or not self._shows(state, pen, 0.0, length):
+            return False
+        return not (self._shows(state, pen, 0.0, 0.0) and self._shows(state, pen, length, length))
+
+    @staticmethod
+    def _shows(state: State, pen: Pen, start: float, end: float) -> bool:
+        """Whether anything between two points along the line lies within the clip."""
+        a, b, c, d, e, f = product(pen.text, state.matrix)
+        e, f = e + c * state.rise, f + d * state.rise
+        size = abs(state.size) * hypot(c, d)
+        return state.clip is None or is_within(
+            (e + a * start, f + b * start), (e + a * end, f + b * end), (c, d), size, state.clip
+        )
 
     def _add(
         self,
@@ -87,6 +108,7 @@ class Showing:
         end: float,
         *,
         layer_off: bool,
+        clipped_away: bool,
     ) -> None:
         a, b, c, d, e, f = product(pen.text, state.matrix)
         e, f = e + c * state.rise, f + d * state.rise
@@ -105,30 +127,12 @@ class Showing:
         )
         if not run.text.isascii() and _RIGHT_TO_LEFT.search(run.text):
             run.glyphs = glyphs
-        run.hidden = self._why_hidden(state, run, layer_off=layer_off)
+        if clipped_away and not layer_off:
+            run.hidden = CLIPPED
+        else:
+            flat = not face.vertical and length * abs(state.stretch) < _NARROWEST * up
+            self._sight.judge(state, run, layer_off=layer_off, flat=flat)
         self.runs.append(run)
-
-    def _why_hidden(self, state: State, run: Run, *, layer_off: bool) -> str:  # noqa: PLR0911 - one for each reason
-        if layer_off:
-            return "on a layer that is switched off"
-        if state.mode == _INVISIBLE:
-            return INVISIBLE
-        if not state.painted:
-            return TRANSPARENT
-        if run.size < _SMALLEST:
-            return TINY
-        middle_x, middle_y = (run.x + run.end_x) / 2, (run.y + run.end_y) / 2
-        if not any(
-            inside(x, y, self._page, run.size)
-            for x, y in ((run.x, run.y), (middle_x, middle_y), (run.end_x, run.end_y))
-        ):
-            return OUTSIDE
-        # Measured a little above the baseline, where the letters stand.
-        lift = run.size * 0.3
-        at = middle_x - run.direction[1] * lift, middle_y + run.direction[0] * lift
-        if state.white and state.mode not in _STROKED and self._surface.is_white(*at):
-            return WHITE
-        return ""
 
 
 def _threshold(face: Face, pieces: list[_Piece], gaps: list[float]) -> float:
@@ -139,6 +143,40 @@ def _threshold(face: Face, pieces: list[_Piece], gaps: list[float]) -> float:
         return face.space
     usual = median(gaps[1:])
     return max(face.space, 1.6 * usual) if usual < _WIDEST_SPACING else face.space
+
+
+def _pieces(face: Face, items: Sequence[Any], *, one_by_one: bool) -> tuple[list[_Piece], list[float], float]:
+    """Strings as glyphs, the gap before each, and the gap behind the last, in parts of the font's size."""
+    pieces: list[_Piece] = []
+    gaps: list[float] = []
+    gap = 0.0
+    for item in items:
+        if isinstance(item, int | float):
+            gap -= item / 1000
+        elif isinstance(item, bytes) and item:
+            found = face.glyphs(item)
+            step, rest = divmod(len(item), len(found[0])) if found[0] else (0, 0)
+            cuts = _cuts(found[0], one_by_one=one_by_one) if step in _STEPS and not rest else ()
+            if cuts:
+                pieces += [
+                    face.glyphs(item[start * step : end * step]) for start, end in pairwise((*cuts, len(found[0])))
+                ]
+                gaps += [gap, *[0.0] * (len(cuts) - 1)]
+            else:
+                pieces.append(found)
+                gaps.append(gap)
+            gap = 0.0
+    return pieces, gaps, gap
+
+
+def _cuts(signs: Sequence[str], *, one_by_one: bool) -> Sequence[int]:
+    """The first signs of the parts into which a string is cut: each sign, or each blank to be filled in."""
+    if one_by_one:
+        return range(len(signs))
+    if len(signs) < _SHORTEST_FILLER or max(map(signs.count, _FILLERS)) < _SHORTEST_FILLER:
+        return ()
+    text = "".join(sign if len(sign) == 1 else "?" for sign in signs)
+    return sorted({0, *(at for found in FILLER.finditer(text) for at in found.span())} - {len(signs)})
 
 
 def _apart(pieces: list[_Piece], gaps: list[float], spacing: float) -> tuple[list[_Piece], list[float]]:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
+from spsl_cli.documents.pdf.colours import BLACK, Colour, Space, plain
 from spsl_cli.documents.pdf.faces import Face
-from spsl_cli.documents.pdf.runs import IDENTITY, Matrix
+from spsl_cli.documents.pdf.runs import IDENTITY, Box, Matrix, Run
 
-_WHITE = 0.985
+_FAINT = 0.05
 
 
 @dataclass(slots=True)
 class State:
-    """Lengths as the operators give them; `white` tells whether fills are white, `painted` whether they show at all."""
+    """Lengths as the operators give them.
+
+    `fill` and `stroke` are colours, None where they are not known. `opacity` is that of fills, `under` that of the
+    groups around. Nothing shows outside of `clip`, which is the clipped area itself if `clip_exact`, or else around
+    it. `outlines` is text that so far only cuts out what will be painted.
+    """
 
     matrix: Matrix
     face: Face
@@ -23,26 +30,32 @@ class State:
     leading: float = 0.0
     rise: float = 0.0
     mode: int = 0
-    white: bool = False
-    inks: bool = False
-    painted: bool = True
+    fill: Colour | None = BLACK
+    stroke: Colour | None = BLACK
+    fill_space: Space = plain
+    stroke_space: Space = plain
+    line_width: float = 1.0
+    opacity: float = 1.0
+    stroke_opacity: float = 1.0
+    under: float = 1.0
+    blended: bool = False
+    clip: Box | None = None
+    clip_exact: bool = True
+    outlines: tuple[Run, ...] = ()
 
     def copy(self) -> State:
         """What `q` sets aside."""
-        return State(
-            self.matrix,
-            self.face,
-            self.size,
-            self.characters,
-            self.words,
-            self.stretch,
-            self.leading,
-            self.rise,
-            self.mode,
-            self.white,
-            self.inks,
-            self.painted,
-        )
+        return copy(self)
+
+    @property
+    def fills(self) -> bool:
+        """Whether a fill can be seen at all."""
+        return self.opacity * self.under >= _FAINT
+
+    @property
+    def strokes(self) -> bool:
+        """Whether a stroke can be seen at all."""
+        return self.stroke_opacity * self.under >= _FAINT
 
 
 @dataclass(slots=True)
@@ -51,12 +64,3 @@ class Pen:
 
     text: Matrix = IDENTITY
     line: Matrix = IDENTITY
-
-
-def is_white(numbers: list[float], *, inks: bool) -> bool:
-    """Whether a colour of one, three or four parts is white; with `inks`, its parts are amounts of ink."""
-    if not numbers:
-        return False
-    if inks or len(numbers) == 4:  # noqa: PLR2004 - cyan, magenta, yellow, black
-        return all(number <= 1 - _WHITE for number in numbers)
-    return all(number >= _WHITE for number in numbers)
