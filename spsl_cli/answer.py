@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from spsl_cli.citing.citations import Citation
 from spsl_cli.documents.document import Collection
 from spsl_cli.events import Comparison, SpeculationStats
 
@@ -56,6 +57,7 @@ class Answer:
     comparison: Comparison | None
     warnings: tuple[str, ...]
     reused: int = 0
+    citations: tuple[Citation, ...] = ()
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
@@ -69,7 +71,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "model": asdict(answer.model),
         "documents": documents_json(answer.collection, answer.document_tokens),
         "skipped": skipped_json(answer.collection),
-        "citations": [],
+        "citations": [_citation_json(citation) for citation in answer.citations],
         "usage": {
             "prompt_tokens": len(answer.prompt_ids),
             "cached_tokens": answer.reused,
@@ -82,6 +84,19 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "warnings": list(answer.warnings),
         "token_ids": list(answer.token_ids),
         "prompt_token_ids": list(answer.prompt_ids),
+    }
+
+
+def _citation_json(citation: Citation) -> dict[str, Any]:
+    place = citation.place
+    return {
+        "quote": citation.quote,
+        "path": citation.path,
+        "page": place.page if place else None,
+        "label": place.label if place else None,
+        "line": place.line if place else None,
+        "status": citation.status.value,
+        "source": citation.source,
     }
 
 

@@ -40,6 +40,7 @@ class Settings:
     index: str = "sparsespec-l"
     cache: bool = True
     cache_size: int = 20 * 10**9
+    history: bool = True
     origin: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
@@ -86,6 +87,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "compare_ar": parse_switch,
     "lookup": parse_switch,
     "cache": parse_switch,
+    "history": parse_switch,
     "cache_size": parse_size,
     "max_new_tokens": int,
     "temperature": float,
@@ -96,7 +98,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "k": parse_k,
 }
 _MEANT = {
-    **dict.fromkeys(("offline", "speculation", "compare_ar", "lookup", "cache"), "use true or false"),
+    **dict.fromkeys(("offline", "speculation", "compare_ar", "lookup", "cache", "history"), "use true or false"),
     "cache_size": "use a number of bytes such as 20GB",
     **dict.fromkeys(("max_new_tokens", "top_k", "seed"), "use a whole number"),
     **dict.fromkeys(("temperature", "top_p"), "use a number"),
@@ -163,7 +165,7 @@ def _read_file(file: Path) -> dict[str, Any]:
 _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("max_new_tokens", "top_k", "seed", "cache_size"), (int,)),
     **dict.fromkeys(("temperature", "top_p", "budget"), (int, float)),
-    **dict.fromkeys(("offline", "speculation", "compare_ar", "cache"), (bool,)),
+    **dict.fromkeys(("offline", "speculation", "compare_ar", "cache", "history"), (bool,)),
     "lookup": (bool, type(None)),
     **dict.fromkeys(("device", "dtype", "controller", "index"), (str,)),
     **dict.fromkeys(("model", "revision", "quantize", "system"), (str, type(None))),

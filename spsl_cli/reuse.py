@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING
 
+from spsl_cli.answer import ModelFacts
 from spsl_cli.machine import cache_root
 from spsl_cli.storage.kv_store import KvStore
 
 if TYPE_CHECKING:
     from spsl_cli.decoding.prefix import Prefix
     from spsl_cli.decoding.run import DecodingRun
-    from spsl_cli.models import LoadedModel
 
 FOLDER = "kv"
 LEAST = 256
@@ -31,8 +32,8 @@ def kv_store(limit: int, warn: Callable[[str], None]) -> KvStore:
 class Reuse:
     """What one session may use again: of the run before it, or of the store."""
 
-    def __init__(self, loaded: LoadedModel, store: KvStore) -> None:
-        self._model, self._key, self._store = loaded.id, _key(loaded), store
+    def __init__(self, model: ModelFacts, store: KvStore) -> None:
+        self._model, self._key, self._store = model.id, key_of(model), store
         self._last: DecodingRun | None = None
 
     def prefix_for(self, run: DecodingRun, documents_end: int) -> Prefix | None:
@@ -63,15 +64,13 @@ class Reuse:
         self._store.save(self._key, self._model, prefix.token_ids, prefix.splits, list(prefix.rows))
 
 
-def _key(loaded: LoadedModel) -> str:
+def key_of(model: ModelFacts) -> str:
     """Differs where keys and values might: by model, revision, type, device, and what computes a prefill here."""
     import torch  # noqa: PLC0415 seconds
+    import transformers  # noqa: PLC0415
 
-    from spsl_cli.models.fingerprint import fingerprint  # noqa: PLC0415
     from spsl_cli.native.library import native_library  # noqa: PLC0415
 
-    parts = (
-        loaded.id, loaded.revision, loaded.dtype, loaded.device, loaded.quantization, fingerprint(loaded.model),
-        native_library().functions is not None, torch.get_num_threads(),
-    )  # fmt: skip
+    kernels = native_library().functions is not None
+    parts = (*astuple(model), torch.__version__, transformers.__version__, kernels)
     return hashlib.sha256(repr(parts).encode()).hexdigest()

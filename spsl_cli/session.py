@@ -9,9 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO
 
+from spsl_cli import threads
 from spsl_cli.answer import Answer, ModelFacts, Timing
+from spsl_cli.citing.citations import Status, cite
 from spsl_cli.comparison import compare_with_plain
 from spsl_cli.config import Settings
 from spsl_cli.decoder_settings import decode_config, sampling_config
@@ -22,6 +24,7 @@ from spsl_cli.interrupt import Interrupts
 from spsl_cli.model_facts import memory_errors, stop_token_ids
 from spsl_cli.narration import Narrator
 from spsl_cli.reading import read_documents
+from spsl_cli.request import Request
 from spsl_cli.reuse import Reuse, kv_store
 
 if TYPE_CHECKING:
@@ -33,16 +36,6 @@ if TYPE_CHECKING:
 
 Report = Callable[[Event], None]
 REASONS_SHOWN = 3
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is wanted of the documents: an answer to `question`, or a summary (with `focus`, `length` in words)."""
-
-    task: Literal["ask", "summarize"]
-    question: str | None = None
-    focus: str | None = None
-    length: int | None = None
 
 
 def cpu_kernels() -> str:
@@ -64,8 +57,7 @@ class Prepared:
     @property
     def facts(self) -> ModelFacts:
         """The model as reports name it."""
-        loaded = self.loaded
-        return ModelFacts(loaded.id, loaded.revision, loaded.dtype, loaded.device, loaded.quantization)
+        return _facts(self.loaded)
 
 
 class Session:
@@ -85,7 +77,7 @@ class Session:
         self.interrupts = interrupts or Interrupts()
         self.warnings: list[str] = []
         self.report = report
-        self._begun = time.perf_counter()
+        self._begun, self._machine = time.perf_counter(), threads.now()
         self._ingest_s = self._load_s = 0.0
         self._loaded: LoadedModel | None = None
         self._decoder: SparseSpecDecoder | None = None
@@ -130,6 +122,9 @@ class Session:
             self.report(Progress(stage, done, total, unit, now - stage_begun.setdefault(stage, now)))
 
         settings = self.settings
+        fewer = threads.leave_cores_to_others(self._machine)
+        if fewer:
+            self.notice(fewer, warning=False)
         source = models.resolve(
             settings.model,
             revision=settings.revision,
@@ -146,8 +141,8 @@ class Session:
         )
         if loaded.quantization and loaded.device == "cpu" and not native_library().functions:
             self.notice(f"quantised weights are slow here, made float32 at each step: {native_library().reason}")
-        if settings.cache and self._reuses:  # before weights are packed: it looks at them
-            self._reuse = Reuse(loaded, kv_store(settings.cache_size, self.notice))
+        if settings.cache and self._reuses:
+            self._reuse = Reuse(_facts(loaded), kv_store(settings.cache_size, self.notice))
         self._decoder = SparseSpecDecoder(loaded.model, self.config, pack=self._pack)
         self._loaded = loaded
         self._load_s = time.perf_counter() - begun
@@ -199,13 +194,17 @@ class Session:
                 if comparison is None:
                     self.notice("interrupted: no comparison with autoregressive decoding")
         self.report(Finished(finish_reason, stats, comparison))
+        text = narrator.text.strip()
+        citations = cite(text, collection.documents)
+        for citation in citations:
+            self.notice(citation.told(), warning=citation.status is Status.UNVERIFIED)
         if self._reuse is not None:
             self._reuse.keep(run, prepared.prompt.documents_end)
             self._reuse.remember(run)
         return Answer(
             command=request.task,
             question=request.question,
-            text=narrator.text.strip(),
+            text=text,
             finish_reason=finish_reason,
             model=prepared.facts,
             collection=collection,
@@ -224,23 +223,15 @@ class Session:
             comparison=comparison,
             warnings=tuple(self.warnings),
             reused=run.reused,
+            citations=citations,
         )
 
     def _prompt(self, collection: Collection, request: Request, loaded: LoadedModel) -> tuple[Prompt, int]:
         """The prompt, and how many tokens may follow it."""
         from spsl_cli.prompting.budget import check_fits  # noqa: PLC0415
-        from spsl_cli.prompting.layout import build_prompt  # noqa: PLC0415
 
         settings = self.settings
-        prompt = build_prompt(
-            loaded.tokenizer,  # type: ignore[arg-type]  # every tokenizer of transformers 5 is of this class
-            collection.documents,
-            request.question,
-            system=settings.system,
-            task=request.task,
-            focus=request.focus,
-            length=request.length,
-        )
+        prompt = request.prompt(loaded.tokenizer, collection, settings.system)
         for note in prompt.notes:
             self.notice(note)
         wanted = settings.max_new_tokens
@@ -271,6 +262,10 @@ class Session:
     def _report_all(self, events: Iterator[Event]) -> None:
         for event in events:
             self.report(event)
+
+
+def _facts(loaded: LoadedModel) -> ModelFacts:
+    return ModelFacts(loaded.id, loaded.revision, loaded.dtype, loaded.device, loaded.quantization)
 
 
 def _started(collection: Collection, request: Request, loaded: LoadedModel, run: DecodingRun) -> Started:

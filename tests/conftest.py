@@ -13,6 +13,7 @@ for name in [
 ]:
     del os.environ[name]
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["SPSL_HISTORY"] = "off"
 os.environ["SPSL_CACHE"] = "off"  # nothing of a test is left in the user's cache, and nothing of it is used
 
 
@@ -53,5 +54,5 @@ def cheap_costs(*_, **__):
     from tests.models import CHEAP  # noqa: PLC0415
 
     costs = StepCosts(CHEAP, settled=True)
-    costs.observe_verify = costs.observe_draft = costs.observe_refresh = lambda *_: None
+    costs.observe_verify = costs.observe_draft = costs.observe_refresh = lambda *_, **__: None
     return costs

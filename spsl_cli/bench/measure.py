@@ -10,7 +10,8 @@ from spsl_cli.bench.text import builtin_document
 from spsl_cli.documents import Collection
 from spsl_cli.events import Finished, Progress
 from spsl_cli.model_facts import memory_errors
-from spsl_cli.session import Report, Request, Session
+from spsl_cli.request import Request
+from spsl_cli.session import Report, Session
 
 
 def builtin(session: Session, tokens: int, batch: int) -> list[Collection]:

@@ -7,13 +7,27 @@ from typing import Annotated
 import typer
 
 from spsl_cli.answer import Answer
-from spsl_cli.cli.options import AsJson, Debug, OutputFile, Password, Plain, Quiet, with_selection, with_settings
+from spsl_cli.cli.dry_run import dry_run
+from spsl_cli.cli.options import (
+    AsJson,
+    Debug,
+    DryRun,
+    OutputFile,
+    Password,
+    Plain,
+    Quiet,
+    with_selection,
+    with_settings,
+)
 from spsl_cli.cli.output import run_and_deliver, standard_input
 from spsl_cli.config import Settings
 from spsl_cli.documents import Selection
 from spsl_cli.errors import UsageError
 from spsl_cli.render import Streams
-from spsl_cli.session import Request, Session
+from spsl_cli.request import Request
+from spsl_cli.session import Session
+
+CITE = ("none", "pages", "quotes")
 
 
 @with_settings
@@ -27,11 +41,15 @@ def ask(
     question: Annotated[
         list[str] | None, typer.Option("-q", "--question", help="The question; may be given several times.")
     ] = None,
+    cite: Annotated[
+        str, typer.Option("--cite", metavar="none|pages|quotes", help="What the answer is asked to name [pages].")
+    ] = "pages",
     password: Password = None,
     output: OutputFile = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
     plain: Plain = False,
+    plan_only: DryRun = False,
     debug: Debug = False,  # noqa: ARG001 read by main()
     selection: Selection,
     settings: Settings,
@@ -47,12 +65,19 @@ def ask(
     if any(not text.strip() for text in questions):
         raise UsageError("the question is empty", hint="give it as the last argument or with -q")
 
+    if cite not in CITE:
+        raise UsageError(f"--cite {cite!r} is not understood", hint=f"use {', '.join(CITE)}")
+    requests = [Request("ask", question=text, cite=cite) for text in questions]  # type: ignore[arg-type]
+    if plan_only:
+        dry_run(settings, requests, paths, password, selection, quiet=quiet, plain=plain, as_json=as_json)
+        return
+
     def work(session: Session) -> list[Answer]:
         collection = session.read(paths, standard_input(), password, selection)
         answers: list[Answer] = []
-        for text in questions:
+        for request in requests:
             try:
-                answers.append(session.answer(collection, Request("ask", question=text)))
+                answers.append(session.answer(collection, request))
             except KeyboardInterrupt:
                 if not answers:
                     raise

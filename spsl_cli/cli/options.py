@@ -72,6 +72,10 @@ SETTINGS_OPTIONS: dict[str, Any] = {
             help="How drafts choose what they read: sparsespec-l, per-query-head, vegas, pillar, snapkv or streaming.",
         ),
     ],
+    "history": Annotated[
+        bool | None,
+        typer.Option("--history/--no-history", help="Remember this run [on].", show_default=False),
+    ],
     "cache": Annotated[
         bool | None,
         typer.Option("--cache/--no-cache", help="Use again what was read before [on].", show_default=False),
@@ -109,6 +113,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 Quiet = Annotated[bool, typer.Option("--quiet", help="On standard error only warnings and errors.")]
 Plain = Annotated[bool, typer.Option("--plain", help="No live panel and no escape codes.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell tokens, memory and what does not fit; run no model.")]
 
 
 def _with(argument: str, options: dict[str, Any], made: Callable[[dict[str, Any]], Any]) -> Callable[..., _Command]:

@@ -17,6 +17,7 @@ from spsl_cli.errors import ExitCode, UsageError
 from spsl_cli.interrupt import Interrupts
 from spsl_cli.render import Streams, make_reporter
 from spsl_cli.render.answer import answer_text, json_text
+from spsl_cli.run_history import remember
 from spsl_cli.session import Session
 from spsl_cli.storage.atomic import write_whole
 
@@ -53,9 +54,19 @@ def run_and_deliver(
             streams.out.write(content)
         else:
             write_whole(target, content)
+        if settings.history:
+            _remember(answers, streams)
         if interrupts.seen:
             raise typer.Exit(ExitCode.INTERRUPTED)
     leave_with_skips(answers[0].collection)
+
+
+def _remember(answers: Sequence[Answer], streams: Streams) -> None:
+    """A history that cannot be written is told, and fails nothing: the answer is there."""
+    try:
+        remember(answers, sys.argv[1:])
+    except OSError as error:
+        streams.err.write(f"spsl: this run is not in the history: {error.strerror or error}\n")
 
 
 def leave_with_skips(collection: Collection) -> None:

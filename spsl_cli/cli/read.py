@@ -29,7 +29,7 @@ def read(
     """
     streams = Streams.detect(plain=plain)
     with make_reporter(streams, quiet=quiet, plain=plain) as report:
-        collection = _collect(paths, password, selection, report)
+        collection = collect(paths, password, selection, report)
     if as_json:
         write_json(streams, read_json(collection))
     elif collection.documents:
@@ -39,7 +39,8 @@ def read(
     leave_with_skips(collection)
 
 
-def _collect(paths: list[str], password: str | None, selection: Selection, report: Reporter) -> Collection:
+def collect(paths: list[str], password: str | None, selection: Selection, report: Reporter) -> Collection:
+    """Read documents, telling what is to be known of each and what was skipped."""
     collection = read_documents(paths, report, stdin=standard_input(), password=password, selection=selection)
     for document in collection.documents:
         for text in document.notices:

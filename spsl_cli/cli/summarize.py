@@ -7,13 +7,26 @@ from typing import Annotated
 import typer
 
 from spsl_cli.answer import Answer
-from spsl_cli.cli.options import AsJson, Debug, OutputFile, Password, Paths, Plain, Quiet, with_selection, with_settings
+from spsl_cli.cli.dry_run import dry_run
+from spsl_cli.cli.options import (
+    AsJson,
+    Debug,
+    DryRun,
+    OutputFile,
+    Password,
+    Paths,
+    Plain,
+    Quiet,
+    with_selection,
+    with_settings,
+)
 from spsl_cli.cli.output import run_and_deliver, standard_input
 from spsl_cli.config import Settings
 from spsl_cli.documents import Selection
 from spsl_cli.errors import UsageError
 from spsl_cli.render import Streams
-from spsl_cli.session import Request, Session
+from spsl_cli.request import Request
+from spsl_cli.session import Session
 
 LONGEST_NUMBER = 7  # digits
 WORDS = {"short": 60, "medium": 150, "long": 400}
@@ -33,6 +46,7 @@ def summarize(
     as_json: AsJson = False,
     quiet: Quiet = False,
     plain: Plain = False,
+    plan_only: DryRun = False,
     debug: Debug = False,  # noqa: ARG001 read by main()
     selection: Selection,
     settings: Settings,
@@ -42,6 +56,10 @@ def summarize(
     Example: spsl summarize folder/ --length short
     """
     request = Request("summarize", focus=focus, length=_words(length))
+
+    if plan_only:
+        dry_run(settings, [request], paths, password, selection, quiet=quiet, plain=plain, as_json=as_json)
+        return
 
     def work(session: Session) -> list[Answer]:
         return [session.answer(session.read(paths, standard_input(), password, selection), request)]

@@ -97,6 +97,7 @@ class StepCosts:
         self.presumed = presumed or PresumedCosts()
         self.settled = settled
         self._plain, self._draft, self._refresh = RunningMedian(), RunningMedian(), RunningMedian()
+        self._first_refresh = RunningMedian()
         self._verify: deque[tuple[int, float]] = deque(maxlen=2 * RECENT)
         self._line: tuple[float, float] | None = None
 
@@ -109,9 +110,9 @@ class StepCosts:
         """So many forwards over the sparse view."""
         self._draft.add(seconds / steps)
 
-    def observe_refresh(self, seconds: float) -> None:
-        """Mass, index and gather of one round."""
-        self._refresh.add(seconds)
+    def observe_refresh(self, seconds: float, *, first: bool = False) -> None:
+        """Mass, index and gather of one round; `first`: after rounds without, so that more was left to do."""
+        (self._first_refresh if first else self._refresh).add(seconds)
 
     def observe_verify(self, drafted: int, seconds: float) -> None:
         """A verify of the longest draft of so many tokens."""
@@ -158,6 +159,12 @@ class StepCosts:
         """Mass, index and gather, measured or presumed."""
         measured = self._refresh.value
         return self.presumed.refresh * self.plain_s if measured is None else measured
+
+    @property
+    def entry_s(self) -> float:
+        """What a refresh after rounds without takes beyond the others, measured or presumed: as much again."""
+        first = self._first_refresh.value
+        return self.refresh_s if first is None else max(0.0, first - self.refresh_s)
 
     @property
     def row_s(self) -> float:

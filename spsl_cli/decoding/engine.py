@@ -43,6 +43,7 @@ class SpeculativeLoop(DecodingLoop):
         self.policy = make_policy(self.config)
         self._view_drafts = 0  # how many drafts the views have served, 0 if there are none
         self.costs = StepCosts(self._presumed_costs())
+        self._was_sparse = False  # the round before
         self._timed = all(row.greedy for row in self.rows)
         self.believed = self.costs if self._timed else StepCosts(self.costs.presumed, settled=True)
         self.controller = make_controller(self.config, self.believed)
@@ -140,6 +141,7 @@ class SpeculativeLoop(DecodingLoop):
         """Teach the controller, count, and tell."""
         longest = max(map(len, drafts))
         self._measure(longest, times)
+        self._was_sparse = plan.source is Source.SPARSE
         seconds = times.total if self._timed else self.believed.total_s(longest, times.draft_steps)
         self.controller.account(plan, len(rows), sum(taken for _, taken in results), seconds)
         events: list[Event] = []
@@ -164,4 +166,4 @@ class SpeculativeLoop(DecodingLoop):
         self.costs.observe_verify(longest, times.verify)
         if times.draft_steps:
             self.costs.observe_draft(times.draft_steps, times.draft)
-            self.costs.observe_refresh(times.mass + times.refresh)
+            self.costs.observe_refresh(times.mass + times.refresh, first=not self._was_sparse)

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from spsl_cli.decoding.kv_cache import DecoderCache
 from spsl_cli.decoding.sparse_view import Rows
 
+CHUNK = {"cpu": 512, "cuda": 2048}
+"""How many tokens of a prompt one forward takes, by kind of device."""
+
 
 @dataclass(frozen=True)
 class Prefix:
@@ -43,6 +46,23 @@ def usable(prefix_ids: Sequence[int], prefix_splits: Sequence[int], ids: Sequenc
             break
         last = mine
     return last
+
+
+def saved_positions(
+    prefix_ids: Sequence[int],
+    prefix_splits: Sequence[int],
+    ids: Sequence[int],
+    *,
+    chunk: int,
+    wanted: Collection[int] = (),
+    window: int = 16,
+) -> int:
+    """How many positions rows of that prefix save the prompt `ids`, which is prefilled by these pieces.
+
+    The last `window` queries are always computed: the importance begins with them.
+    """
+    last = len(ids) - max(window, 1)
+    return usable(prefix_ids, prefix_splits, ids, [end for end in splits_of(len(ids), chunk, wanted) if end <= last])
 
 
 def restore(cache: DecoderCache, sequence: int, rows: Iterator[Rows], count: int) -> None:

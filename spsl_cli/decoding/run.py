@@ -24,14 +24,12 @@ from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.output import Output
 from spsl_cli.decoding.policies import Counted, make_policy
 from spsl_cli.decoding.positions import check_positions, prefill_in_one
-from spsl_cli.decoding.prefix import Prefix, restore, rows_of, splits_of, usable
+from spsl_cli.decoding.prefix import CHUNK, Prefix, restore, rows_of, saved_positions, splits_of
 from spsl_cli.decoding.row import Row, RowRequest
 from spsl_cli.decoding.sparse_index import Budget
 from spsl_cli.decoding.strict import check_strict
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.events import Event, Prefill, SpeculationStats, TokenKind, Tokens
-
-CHUNK = {"cpu": 512, "cuda": 2048}
 
 
 class DecodingRun:
@@ -133,17 +131,20 @@ class DecodingRun:
         if self.config.speculation:
             self._seeds.append([layer.pending[sequence] for layer in self.cache.drafting_layers])
 
+    @property
+    def _chunk(self) -> int:
+        return self.config.prefill_chunk or CHUNK.get(self.target.device.type, 512)
+
     def _splits(self, length: int, wanted: Collection[int]) -> list[int]:
-        if prefill_in_one(self.target.model.config, length):
-            return [length]
-        return splits_of(length, self.config.prefill_chunk or CHUNK.get(self.target.device.type, 512), wanted)
+        whole = prefill_in_one(self.target.model.config, length)
+        return [length] if whole else splits_of(length, self._chunk, wanted)
 
     def reusable(self, token_ids: Sequence[int], splits: Sequence[int], wanted: Collection[int] = ()) -> int:
         """How many positions a prefix of these tokens and splits would save the first prompt: see `prefill`."""
-        prompt = self.prompt_ids
-        last = len(prompt) - max(self.config.window, 1)
-        mine = [split for split in self._splits(len(prompt), wanted) if split <= last]
-        return usable(token_ids, splits, prompt, mine)
+        prompt, window = self.prompt_ids, self.config.window
+        if prefill_in_one(self.target.model.config, len(prompt)):
+            return 0
+        return saved_positions(token_ids, splits, prompt, chunk=self._chunk, wanted=wanted, window=window)
 
     def prefix(self, count: int, *, release: bool = False) -> Prefix:
         """The first prompt's first `count` positions. With `release` this run gives them away and is over.

@@ -9,7 +9,7 @@ from spsl_cli.models.cache import models_folder
 from spsl_cli.models.devices import pick_device, pick_dtype
 from spsl_cli.models.embedded import EMBEDDED_ID, embedded_model_path
 from spsl_cli.models.installed import InstalledModel, installed
-from spsl_cli.models.loading import LoadedModel, check_quantization, load, load_config
+from spsl_cli.models.loading import LoadedModel, check_quantization, load, load_config, load_tokenizer
 from spsl_cli.models.memory import MemoryPlan, context_length, kv_bytes_per_token, memory_plan, weights_bytes
 from spsl_cli.models.progress import Progress
 from spsl_cli.models.resolution import resolve
@@ -32,6 +32,7 @@ __all__ = [
     "kv_bytes_per_token",
     "load",
     "load_config",
+    "load_tokenizer",
     "memory_plan",
     "models_folder",
     "pick_device",

@@ -69,6 +69,18 @@ def load_config(folder: Path) -> PreTrainedConfig:
     return config
 
 
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """The tokenizer in `folder`. Raises `ModelUnavailableError`."""
+    with quiet():
+        from transformers import AutoTokenizer  # noqa: PLC0415 seconds
+
+        try:
+            tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(folder, **_LOCAL_ONLY)
+        except Exception as error:  # each kind of tokenizer fails in a way of its own
+            raise ModelUnavailableError(f"{folder} has no tokenizer that can be read: {first_line(error)}") from error
+    return tokenizer
+
+
 def check_quantization(quantize: str | None) -> None:
     """Raise UsageError for one that is not known."""
     if quantize not in (None, *QUANTIZATIONS):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 Task = Literal["ask", "summarize"]
+Cite = Literal["none", "pages", "quotes"]
 
 DEFAULT_SYSTEM = "You are a careful assistant. You answer questions about documents and summarize them."
 
@@ -56,17 +57,19 @@ def build_prompt(
     task: Task = "ask",
     focus: str | None = None,
     length: int | None = None,
+    cite: Cite = "pages",
 ) -> Prompt:
     """Lay out `documents` and what is to be done with them.
 
     `question` is for `ask` (required) and None for `summarize`, which takes `focus` (what the summary is to dwell on)
-    and `length` (words) instead. `system` None means `DEFAULT_SYSTEM`, an empty one no system message.
+    and `length` (words) instead. `cite`: whether an answer is asked to name pages, or to quote as well.
+    `system` None means `DEFAULT_SYSTEM`, an empty one no system message.
     Raises NoReadableInputError without documents, UsageError if the request makes no sense, and UnsupportedModelError
     for a tokenizer or chat template that cannot be used.
     """
     if not documents:
         raise NoReadableInputError("there is no document to build a prompt from")
-    request = _request(documents, question, task, focus, length)
+    request = _request(documents, question, task, focus, length, cite)
     encoder = DataEncoder(tokenizer)
     template = split_template(tokenizer, encoder, DEFAULT_SYSTEM if system is None else system.strip())
     ids = list(template.before)
@@ -119,8 +122,14 @@ def _document_text(document: Document, header: str) -> str:
     return f"{header}\n{body}\n\n"
 
 
+def _citing(documents: Sequence[Document], cite: Cite) -> str:
+    paged = cite != "none" and any(document.paged for document in documents)
+    page = " Name the page in the form [page N]." if paged else ""
+    return f' Quote the words that say so, in quotation marks ("...").{page}' if cite == "quotes" else page
+
+
 def _request(
-    documents: Sequence[Document], question: str | None, task: Task, focus: str | None, length: int | None
+    documents: Sequence[Document], question: str | None, task: Task, focus: str | None, length: int | None, cite: Cite
 ) -> str:
     """What is asked for, in words short enough for a very small model."""
     above = "the document above" if len(documents) == 1 else "the documents above"
@@ -129,9 +138,9 @@ def _request(
             raise UsageError("the question is empty", hint="give it as the last argument or with -q")
         if focus is not None or length is not None:
             raise UsageError("focus and length belong to a summary, not to a question")
-        cite = " Name the page in the form [page N]." if any(document.paged for document in documents) else ""
         return (
-            f"Answer the question only from {above}; if the answer is not there, say so.{cite}\n\nQuestion: {question}"
+            f"Answer the question only from {above}; if the answer is not there, say so.{_citing(documents, cite)}"
+            f"\n\nQuestion: {question}"
         )
     if question is not None:
         raise UsageError("a summary takes no question", hint="use --focus to say what it should dwell on")

@@ -123,3 +123,25 @@ def test_list_and_clear(ask, tmp_path):
     assert cleared.returncode == 0
     assert "removed 1 stored file" in cleared.stderr.decode()
     assert stored(tmp_path) == []
+
+
+def test_a_run_is_remembered_with_all_it_takes_to_run_it_again(ask, book, model, tmp_path, monkeypatch):
+    history = tmp_path / "cache" / "history.jsonl"
+    ask("What is in line 5?", "--no-history")
+    monkeypatch.setenv("SPSL_HISTORY", "off")
+    ask("What is in line 5?")
+    assert not history.exists()
+    monkeypatch.setenv("SPSL_HISTORY", "on")
+    monkeypatch.setattr("sys.argv", ["spsl", "ask", str(book), "What is in line 5?"])
+    answer, _ = ask("What is in line 5?")
+    entry = json.loads(history.read_text())
+    assert entry["words"] == ["ask", str(book), "What is in line 5?"]
+    assert entry["folder"] == str(Path.cwd())
+    for name in ("answer", "model", "documents", "usage", "question"):
+        assert entry[name] == answer[name]
+    assert "prompt_token_ids" not in entry
+    planned = json.loads(spsl("ask", book, "A new one?", "--no-cache", "--model", model, "--dry-run", "--json").stdout)
+    assert planned["timing"]["prefill_s"] is None  # what was read before says nothing of the pace
+    ask("What is in line 5?", "--no-cache")
+    planned = json.loads(spsl("ask", book, "A new one?", "--no-cache", "--model", model, "--dry-run", "--json").stdout)
+    assert planned["timing"]["prefill_s"] > 0

@@ -10,9 +10,14 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "spsl_cli"
-STAGES = ("documents", "prompting", "models", "decoding", "render", "storage", "bench", "cli", "session")
+STAGES = ("documents", "citing", "prompting", "models", "decoding", "render", "storage", "bench", "cli", "session")
 FORBIDDEN = {
     "documents": {"torch", "transformers", *(f"spsl_cli.{name}" for name in STAGES if name != "documents")},
+    "citing": {
+        "torch",
+        "transformers",
+        *(f"spsl_cli.{name}" for name in STAGES if name not in ("citing", "documents")),
+    },
     "render": {"torch", "transformers", *(f"spsl_cli.{name}" for name in STAGES if name != "render")},
     "decoding": {f"spsl_cli.{name}" for name in STAGES if name != "decoding"},
     "models": {f"spsl_cli.{name}" for name in STAGES if name != "models"},

@@ -22,6 +22,7 @@ class World:
         self.controller = CalibratedController(self.costs)
         self.true, self.chance, self.match, self.lookup_chance = true_costs, chance, match, lookup_chance
         self.rng = random.Random(seed)
+        self.before, self.entry = Source.PLAIN, 1.0  # the first of several refreshes costs so much more
         self.tokens, self.seconds, self.sources = 0, 0.0, dict.fromkeys(Source, 0)
 
     def round(self):
@@ -38,9 +39,12 @@ class World:
         verify = 1.0 + true.row * len(draft)
         seconds = verify
         if plan.source is Source.SPARSE:
-            seconds += true.refresh + true.draft * len(draft)
+            first = self.before is not Source.SPARSE
+            refresh = true.refresh * (1 + self.entry if first else 1)
+            seconds += refresh + true.draft * len(draft)
             self.costs.observe_draft(len(draft), true.draft * len(draft))
-            self.costs.observe_refresh(true.refresh)
+            self.costs.observe_refresh(refresh, first=first)
+        self.before = plan.source
         if draft:
             self.costs.observe_verify(len(draft), verify)
             controller.observe(plan.source, draft, accepted)
@@ -190,7 +194,27 @@ def test_the_first_sparse_draft_is_one_token_long():
     assert next(length for length in lengths if length) == 1
     settled = CalibratedController(StepCosts(CHEAP, settled=True))
     assert settled.plan([0], [100]).source is Source.SPARSE
-    assert settled.wants_more([[Evidence(0.1, 8.0)] * 3])
+    assert settled.wants_more([[Evidence(0.1, 8.0)] * 2])
+
+
+def test_a_first_refresh_is_not_taken_for_the_others():
+    costs = StepCosts(PresumedCosts(refresh=0.25))
+    costs.observe_plain(2.0)
+    assert (costs.refresh_s, costs.entry_s) == (0.5, 0.5)
+    costs.observe_refresh(3.0, first=True)
+    assert (costs.refresh_s, costs.entry_s) == (0.5, 2.5)
+    costs.observe_refresh(1.0)
+    assert (costs.refresh_s, costs.entry_s) == (1.0, 2.0)
+    assert costs.total_s(0, 1) == pytest.approx(2.0 + 1.0 + costs.draft_s)
+
+
+@pytest.mark.parametrize(("entry", "sparse"), [(0.0, True), (50.0, False)])
+def test_drafting_does_not_begin_where_its_first_refresh_could_lose_too_much(entry, sparse):
+    world = World(CHEAP, CHEAP, chance=1.0)
+    world.costs.observe_refresh(CHEAP.refresh * (1 + entry), first=True)
+    world.entry = entry
+    world.run(60)
+    assert (world.sources[Source.SPARSE] > 0) is sparse
 
 
 def test_presumed_costs_of_what_is_not_reading():

@@ -12,12 +12,16 @@ is not tried at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from spsl_cli.decoding.config import K_MAX
 from spsl_cli.decoding.controllers.acceptance import OnlineLogistic, lookup_features, sparse_features
 from spsl_cli.decoding.controllers.base import Drafted, Evidence, Plan, Source
 from spsl_cli.decoding.costs import StepCosts
+
+Chance = Callable[[int], float]
+"""How likely the token at that depth of a draft stands, if those before it do."""
 
 ALLOWED_LOSS = 0.01
 """Share of the time spent that rounds which ought to win may have lost, and one plain step at the start."""
@@ -47,6 +51,7 @@ class CalibratedController:
         self.typical = Evidence(entropy=1.6, margin=2.8, coverage=0.94)
         self.lost = self.spent = 0.0
         self._tokens = self._seconds = 0.0  # of a row, fading
+        self._was_sparse = False  # the round before
 
     @property
     def rate(self) -> float:
@@ -59,38 +64,49 @@ class CalibratedController:
         """The longest round that loses no more than may be lost, should none of its drafts stand."""
         return 2 * self.costs.plain_s + ALLOWED_LOSS * self.spent - self.lost
 
+    def _could_take(self, drafted: int, draft_steps: int) -> float:
+        """The seconds of a round, with what it costs to begin with sparse drafts."""
+        begins = draft_steps > 0 and not self._was_sparse
+        return self.costs.total_s(drafted, draft_steps) + (self.costs.entry_s if begins else 0.0)
+
     def plan(self, matches: Sequence[int], rooms: Sequence[int]) -> Plan:
         """The round of the highest worth."""
         plain = (1.0 - self.rate * self.costs.plain_s, Plan(Source.PLAIN))
-        looked_up = [[self.looked_up.probability(lookup_features(match, i)) for i in range(K_MAX)] if match else []
-                     for match in matches]  # fmt: skip
-        expected = [self.sparse.probability(sparse_features(self.typical, i)) for i in range(K_MAX)]
-        lookup = self._best(Source.LOOKUP, looked_up, rooms)
-        sparse = self._best(Source.SPARSE, [expected] * len(rooms), rooms)
-        lucky = self._best(Source.SPARSE, [[BEST_LUCK] * K_MAX] * len(rooms), rooms)
+        lookup, sparse = plain, self._best(Source.SPARSE, [self._expected] * len(rooms), rooms)
+        if any(matches):
+            lookup = self._best(Source.LOOKUP, [partial(self._looked_up, match) for match in matches], rooms)
+        lucky = self._best(Source.SPARSE, [_lucky] * len(rooms), rooms)
         self.may_draft = lucky[0] > plain[0]
         _, chosen = max(plain, lookup, sparse, key=lambda option: option[0])
-        risk = self.costs.total_s(1, 1) - self.costs.plain_s
+        risk = self._could_take(1, 1) - self.costs.plain_s
         if chosen.source is Source.PLAIN and self.may_draft and risk < PROBING * self.spent - self.lost:
             chosen = Plan(Source.SPARSE, 1)
         self.k_star = chosen.length
         return chosen
 
-    def _best(self, source: Source, chances: Sequence[Sequence[float]], rooms: Sequence[int]) -> tuple[float, Plan]:
+    def _expected(self, depth: int) -> float:
+        """The chance of a sparse draft's token at that depth, if those before it stand."""
+        return self.sparse.probability(sparse_features(self.typical, depth))
+
+    def _looked_up(self, match: int, depth: int) -> float:
+        """The same of a looked-up one, behind a match of that length; none behind no match."""
+        return self.looked_up.probability(lookup_features(match, depth)) if match else 0.0
+
+    def _best(self, source: Source, chances: Sequence[Chance], rooms: Sequence[int]) -> tuple[float, Plan]:
         """The length of the highest worth, given each row's chances of acceptance, token by token.
 
         None that could lose more than is left to lose.
         """
-        rate, rows, sparse = self.rate, len(rooms), source is Source.SPARSE
+        rate, rows, sparse, affordable = self.rate, len(rooms), source is Source.SPARSE, self.affordable_s
         standing, tokens = [1.0] * rows, float(rows)
         best = (float("-inf"), Plan(Source.PLAIN))
         for k in range(1, min(K_MAX, max(rooms)) + 1):
+            if self._could_take(k, k if sparse else 0) > affordable:
+                break
             for row, chance in enumerate(chances):
-                standing[row] *= chance[k - 1] if k <= min(len(chance), rooms[row]) else 0.0
+                standing[row] *= chance(k - 1) if k <= rooms[row] and standing[row] else 0.0
             tokens += sum(standing)
             seconds = self.costs.total_s(k, k if sparse else 0)
-            if seconds > self.affordable_s:
-                break
             worth = tokens / rows - rate * seconds
             if worth > best[0]:
                 best = (worth, Plan(source, k))
@@ -120,7 +136,7 @@ class CalibratedController:
         more = (
             shortest < longest
             and gain / len(drafted) > self.rate * (self.costs.draft_s + self.costs.row_s)
-            and self.costs.total_s(shortest + 1, shortest + 1) <= self.affordable_s
+            and self._could_take(shortest + 1, shortest + 1) <= self.affordable_s
         )
         self.k_star = shortest + more
         return more
@@ -145,5 +161,10 @@ class CalibratedController:
         self._tokens = FADING * self._tokens + tokens / rows
         self._seconds = FADING * self._seconds + seconds
         self.spent += seconds
+        self._was_sparse = plan.source is Source.SPARSE
         if plan.source is not Source.PLAIN:
             self.lost += seconds - tokens / rows * self.costs.plain_s
+
+
+def _lucky(_depth: int) -> float:
+    return BEST_LUCK

@@ -1,0 +1,75 @@
+"""`--dry-run`: what a command would take, and no model is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from spsl_cli.cli.output import leave_with_skips
+from spsl_cli.cli.read import collect
+from spsl_cli.config import Settings
+from spsl_cli.documents import Selection
+from spsl_cli.errors import NoReadableInputError
+from spsl_cli.events import Notice
+from spsl_cli.planning import Plan, make_plan, nothing_read_json, plan_json
+from spsl_cli.render import Streams, make_reporter, render_table, write_json
+from spsl_cli.render.figures import duration
+from spsl_cli.request import Request
+
+MIB = 2**20
+
+
+def dry_run(
+    settings: Settings,
+    requests: Sequence[Request],
+    paths: list[str],
+    password: str | None,
+    selection: Selection,
+    *,
+    quiet: bool,
+    plain: bool,
+    as_json: bool,
+) -> None:
+    """Read the documents, and tell tokens, memory and what does not fit; leave as the run would, as far as is known.
+
+    Raises NoReadableInputError and PromptTooLongError, the JSON being printed all the same.
+    """
+    streams = Streams.detect(plain=plain)
+    with make_reporter(streams, quiet=quiet, plain=plain) as report:
+        collection = collect(paths, password, selection, report)
+        plan = make_plan(settings, collection, requests) if collection.documents else None
+        for warning in plan.warnings if plan else ():
+            report(Notice(warning))
+    if as_json:
+        write_json(streams, plan_json(plan) if plan else nothing_read_json(requests[0].task, collection))
+    elif plan:
+        _show(streams, plan)
+    if plan is None:
+        raise NoReadableInputError("no readable input", hint="see the reasons above")
+    if plan.error:
+        raise plan.error
+    leave_with_skips(collection)
+
+
+def _show(streams: Streams, plan: Plan) -> None:
+    documents = zip(plan.collection.documents, plan.document_tokens, strict=True)
+    rows = [(document.path, len(document.pages), f"{count:,}") for document, count in documents]
+    render_table(streams, "documents", ("path", "pages", "tokens"), rows)
+    tokens = {
+        "prompt": plan.prompt_tokens,
+        "of these read before": plan.cached_tokens,
+        "new tokens at most": plan.new_tokens,
+        "context of the model": plan.context_length,
+    }
+    render_table(streams, "tokens", ("what", "tokens"), [(name, f"{count:,}") for name, count in tokens.items()])
+    if plan.prefill_s is not None:
+        streams.out.write(f"\nreading takes about {duration(plan.prefill_s)}, at the pace of the last runs\n\n")
+    memory = plan.memory
+    parts = {
+        "weights": memory.weights, "keys and values": memory.kv, "draft view": memory.draft_view,
+        "importance": memory.importance, "total": memory.total,
+    }  # fmt: skip
+    if plan.available is not None:
+        parts["free now"] = plan.available
+    fits = {True: "it fits", False: "it does not fit", None: "whether it fits is not known"}[plan.fits]
+    title = f"memory on {plan.model.device} (MiB): {fits}"
+    render_table(streams, title, ("what", "MiB"), [(name, f"{size / MIB:,.0f}") for name, size in parts.items()])

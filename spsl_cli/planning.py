@@ -1,0 +1,143 @@
+"""What a run would take, before anything but the tokenizer is loaded: tokens by document, memory, what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from spsl_cli.answer import ModelFacts, documents_json, skipped_json
+from spsl_cli.config import Settings
+from spsl_cli.documents import Collection
+from spsl_cli.errors import PromptTooLongError
+from spsl_cli.machine import available_memory
+from spsl_cli.request import Request
+from spsl_cli.reuse import key_of, kv_store
+from spsl_cli.run_history import prefill_rate
+
+if TYPE_CHECKING:
+    from spsl_cli.models import MemoryPlan
+    from spsl_cli.prompting.layout import Prompt
+
+SCHEMA = "spsl.plan/1"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The longest of the prompts wanted, `new_tokens` behind it, and the memory of both together.
+
+    `cached_tokens` were read before; `prefill_s` is what the others would take at the pace of the last runs, if any.
+    `excess`: the tokens by which it all exceeds `context_length`; `error` says so.
+    `available`: free bytes, None where the system does not tell.
+    """
+
+    command: str
+    model: ModelFacts
+    collection: Collection
+    document_tokens: tuple[int, ...]
+    prompt_tokens: int
+    cached_tokens: int
+    new_tokens: int
+    context_length: int
+    memory: MemoryPlan
+    available: int | None
+    prefill_s: float | None
+    error: PromptTooLongError | None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def fits(self) -> bool | None:
+        """Whether it fits into the free memory; None where that is not known."""
+        return None if self.available is None else self.memory.fits(self.available)
+
+
+def plan_json(plan: Plan) -> dict[str, Any]:
+    """The object that `--dry-run --json` prints."""
+    return {
+        "schema": SCHEMA,
+        "command": plan.command,
+        "model": asdict(plan.model),
+        "documents": documents_json(plan.collection, plan.document_tokens),
+        "skipped": skipped_json(plan.collection),
+        "usage": {
+            "prompt_tokens": plan.prompt_tokens,
+            "cached_tokens": plan.cached_tokens,
+            "prefilled_tokens": plan.prompt_tokens - plan.cached_tokens,
+            "new_tokens": plan.new_tokens,
+            "context_length": plan.context_length,
+            "excess": plan.error.excess if plan.error else 0,
+        },
+        "timing": {"prefill_s": plan.prefill_s},
+        "plan": {
+            **asdict(plan.memory), "total": plan.memory.total, "available": plan.available, "fits": plan.fits
+        },
+        "warnings": list(plan.warnings),
+    }  # fmt: skip
+
+
+def nothing_read_json(command: str, collection: Collection) -> dict[str, Any]:
+    """The same where there is no document to plan with."""
+    return {"schema": SCHEMA, "command": command, "documents": [], "skipped": skipped_json(collection)}
+
+
+def make_plan(settings: Settings, collection: Collection, requests: Sequence[Request]) -> Plan:
+    """Plan for these requests of the documents. Raises what finding the model and building the prompt raise."""
+    from spsl_cli import models  # noqa: PLC0415 seconds
+    from spsl_cli.prompting.budget import check_fits  # noqa: PLC0415
+
+    source = models.resolve(
+        settings.model, revision=settings.revision, offline=settings.offline, device=settings.device
+    )
+    config = models.load_config(source.path)
+    models.check_supported(config)
+    device = models.pick_device(settings.device)
+    dtype = models.pick_dtype(settings.dtype, device)
+    models.check_quantization(settings.quantize)
+    quantize = settings.quantize or (source.quantize if device != "cpu" else None)
+    tokenizer = models.load_tokenizer(source.path)
+    prompts = [request.prompt(tokenizer, collection, settings.system) for request in requests]
+    longest = max(prompts, key=lambda prompt: len(prompt.ids))
+    limit, count, error = models.context_length(config), len(longest.ids), None
+    explicit = settings.origin.get("max_new_tokens", "default") != "default"
+    try:
+        new = check_fits(count, settings.max_new_tokens, limit, explicit=explicit)
+    except PromptTooLongError as too_long:
+        new, error = settings.max_new_tokens, too_long
+    facts = ModelFacts(source.id, source.revision, dtype, device, quantize)
+    width = 4 if dtype == "float32" else 2
+    weights = models.weights_bytes(source.path, width, quantize, device)
+    cached = _cached(settings, facts, longest) if settings.cache else 0
+    rate = prefill_rate(facts)
+    return Plan(
+        command=requests[0].task,
+        model=facts,
+        collection=collection,
+        document_tokens=longest.document_tokens,
+        prompt_tokens=count,
+        cached_tokens=cached,
+        new_tokens=new,
+        context_length=limit,
+        memory=models.memory_plan(config, weights, width, count + new, settings.budget),
+        available=available_memory(device),
+        prefill_s=None if rate is None else (count - cached) / rate,
+        error=error,
+        warnings=(*source.warnings, *longest.notes),
+    )
+
+
+def _cached(settings: Settings, facts: ModelFacts, prompt: Prompt) -> int:
+    """How many tokens of the prompt are stored; files are not checked for damage."""
+    from spsl_cli.decoding.prefix import CHUNK, saved_positions  # noqa: PLC0415 seconds
+    from spsl_cli.storage import kv_file  # noqa: PLC0415
+
+    key, chunk = key_of(facts), CHUNK.get(facts.device.partition(":")[0], 512)
+    return max(
+        (
+            saved_positions(
+                kv_file.token_ids(header), header.splits, prompt.ids, chunk=chunk, wanted=(prompt.documents_end,)
+            )
+            for header in kv_store(settings.cache_size, lambda _: None).headers()
+            if header.key == key
+        ),
+        default=0,
+    )
