@@ -110,4 +110,4 @@ def _is_named(quote: Quote, document: Document, run: Run) -> bool:
     if quote.page is None or not document.paged:
         return True
     places = (document.place(run.start), document.place(run.end - 1))
-    return any(quote.page in (place.label, str(place.number)) for place in places)
+    return any(quote.page in (place.label, str(place.page)) for place in places)
