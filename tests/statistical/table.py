@@ -29,6 +29,7 @@ class TableTarget:
 
     device = torch.device("cpu")
     weight_bytes = dense_bytes = 0
+    layer_count = 1
 
     def __init__(self, vocabulary: int, quality: float, seed: int = 0) -> None:
         self.vocabulary, self.quality, self.seed = vocabulary, quality, seed
