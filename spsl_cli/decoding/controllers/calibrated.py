@@ -24,7 +24,10 @@ Chance = Callable[[int], float]
 """How likely the token at that depth of a draft stands, if those before it do."""
 
 ALLOWED_LOSS = 0.01
-"""Share of the time spent that rounds which ought to win may have lost, and one plain step at the start."""
+"""Share of the time spent that rounds which ought to win may have lost."""
+
+FIRST_LOSS = 0.5
+"""And so many plain steps at the start: with 50 new tokens 1 % more."""
 
 PROBING = 0.005
 """Share of the time spent that trials may risk."""
@@ -62,7 +65,7 @@ class CalibratedController:
     @property
     def affordable_s(self) -> float:
         """The longest round that loses no more than may be lost, should none of its drafts stand."""
-        return 2 * self.costs.plain_s + ALLOWED_LOSS * self.spent - self.lost
+        return (1.0 + FIRST_LOSS) * self.costs.plain_s + ALLOWED_LOSS * self.spent - self.lost
 
     def _could_take(self, drafted: int, draft_steps: int) -> float:
         """The seconds of a round, with what it costs to begin with sparse drafts."""
