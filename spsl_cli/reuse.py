@@ -69,8 +69,7 @@ def key_of(model: ModelFacts) -> str:
     import torch  # noqa: PLC0415 seconds
     import transformers  # noqa: PLC0415
 
-    from spsl_cli.native.library import native_library  # noqa: PLC0415
+    from spsl_cli.native import kernels  # noqa: PLC0415
 
-    kernels = native_library().functions is not None
-    parts = (*astuple(model), torch.__version__, transformers.__version__, kernels)
+    parts = (*astuple(model), torch.__version__, transformers.__version__, kernels.available())
     return hashlib.sha256(repr(parts).encode()).hexdigest()

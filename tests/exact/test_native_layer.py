@@ -14,6 +14,7 @@ from spsl_cli.native.layer import FewRows, Norm
 from spsl_cli.native.library import native_library
 from spsl_cli.quantized.grid import as_it_is, dequantize, quantize
 from spsl_cli.quantized.linear import MOST_ROWS, QuantizedLinear
+from tests.exact.rows import logits_in_parts
 from tests.models import draft_config, generate, tiny_model
 
 SIZES = {"hidden_size": 64, "intermediate_size": 96, "head_dim": 16, "num_attention_heads": 4}
@@ -145,19 +146,9 @@ def test_greedy_output_is_the_models_own(family, bits):
 def test_a_verify_is_bit_for_bit_what_steps_are(bits):
     target = TargetModel(kept_in(bits))
     target.stand_ins.pack("copy")
-    ids, logits = torch.tensor([PROMPT]), []
-    for sizes in ((5,), (1,) * 5, (2, 3)):
-        cache = target.allocate(LayerSizes(1, 128))
-        target.dense_forward(cache, ids[:, :100], (0,))
-        cache.commit(0, 100, 1)
-        parts = []
-        for rows in sizes:
-            start = cache.lengths[0]
-            parts.append(target.dense_forward(cache, ids[:, start : start + rows], (0,)))
-            cache.commit(0, rows, 1)
-        logits.append(torch.cat(parts, 1))
-    assert torch.equal(logits[0], logits[1])
-    assert torch.equal(logits[0], logits[2])
+    together, alone, in_two = (logits_in_parts(target, PROMPT, sizes) for sizes in ((5,), (1,) * 5, (2, 3)))
+    assert torch.equal(together, alone)
+    assert torch.equal(together, in_two)
 
 
 def test_many_rows_are_computed_as_in_any_merged_layer():

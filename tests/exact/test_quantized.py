@@ -7,11 +7,11 @@ import torch
 from torch import nn
 
 from spsl_cli import SparseSpecDecoder
-from spsl_cli.decoding.kv_cache import LayerSizes
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.native import kernels
 from spsl_cli.quantized.grid import GROUP, as_it_is, dequantize, quantize
 from spsl_cli.quantized.linear import MOST_ROWS, QuantizedLinear, multiply, quantize_linears
+from tests.exact.rows import logits_in_parts
 from tests.models import draft_config, tiny_model
 
 SIZES = {"hidden_size": 64, "intermediate_size": 96, "head_dim": 16, "num_attention_heads": 4}
@@ -148,19 +148,9 @@ def test_a_verify_is_bit_for_bit_what_steps_are(bits):
     model = tiny_model(**SIZES)
     quantize_linears(model, bits)
     target = TargetModel(model)
-    ids, logits = torch.tensor([PROMPT]), []
-    for sizes in ((5,), (1,) * 5, (2, 3)):
-        cache = target.allocate(LayerSizes(1, 128))
-        target.dense_forward(cache, ids[:, :100], (0,))
-        cache.commit(0, 100, 1)
-        parts = []
-        for rows in sizes:
-            start = cache.lengths[0]
-            parts.append(target.dense_forward(cache, ids[:, start : start + rows], (0,)))
-            cache.commit(0, rows, 1)
-        logits.append(torch.cat(parts, 1))
-    assert torch.equal(logits[0], logits[1])
-    assert torch.equal(logits[0], logits[2])
+    together, alone, in_two = (logits_in_parts(target, PROMPT, sizes) for sizes in ((5,), (1,) * 5, (2, 3)))
+    assert torch.equal(together, alone)
+    assert torch.equal(together, in_two)
 
 
 @pytest.mark.parametrize("bits", [8, 4])
@@ -181,7 +171,7 @@ def test_greedy_output_is_that_of_the_quantized_model(family, bits):
 
 @native
 def test_weights_that_lie_on_a_grid_are_packed_into_it():
-    """The same model, bit for bit, where the weights were rounded before; any other one is packed by oneDNN."""
+    """The same model, bit for bit, where the weights were rounded before; any other one takes what it took."""
     rounded, model = tiny_model(**SIZES), tiny_model(**SIZES, seed=1)
     for name, parameter in rounded.named_parameters():
         if parameter.dim() > 1:
