@@ -19,7 +19,7 @@ os.environ["SPSL_CACHE"] = "off"  # nothing of a test is left in the user's cach
 
 def pytest_make_parametrize_id(val, argname):
     """Files made for a test may hold the time of day: their names must be the same in every worker."""
-    return argname if isinstance(val, bytes) and len(val) > 40 else None
+    return argname if isinstance(val, bytes) else None
 
 
 @pytest.fixture(autouse=True, scope="session")
