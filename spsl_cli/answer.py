@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from spsl_cli.citing.citations import Citation
 from spsl_cli.documents.document import Collection
+from spsl_cli.documents.wording import ranges
 from spsl_cli.events import Comparison, SpeculationStats
 
 SCHEMA = "spsl.answer/1"
+
+_SUMMED = (
+    "new_tokens", "rounds", "drafted", "accepted", "bonus", "lookup_drafted", "lookup_accepted",
+    "prefill_s", "decode_s", "draft_s", "verify_s", "mass_s", "refresh_s", "sequences",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,9 @@ class Answer:
     """An answer or a summary.
 
     `token_ids` are the new tokens as decoded, `prompt_ids` what they followed; `reused` of those were read before.
+    `parts`: what the documents' parts said, where they did not fit into one prompt; `steps` every other decoding that
+    went before this one's tokens. `thinking` is what a reasoning model wrote before the text, `structured` the text's
+    JSON where a schema was given.
     """
 
     command: str
@@ -58,6 +68,23 @@ class Answer:
     warnings: tuple[str, ...]
     reused: int = 0
     citations: tuple[Citation, ...] = ()
+    parts: tuple[Answer, ...] = ()
+    steps: tuple[Answer, ...] = ()
+    thinking: str = ""
+    structured: Any = None
+
+    @property
+    def covers(self) -> tuple[str, ...]:
+        """The documents in words, with the pages that were read of them where they have pages."""
+        told = []
+        for document in self.collection.documents:
+            numbers = [page.number for page in document.pages]
+            told.append(f"{document.path}, {_pages(numbers)}" if document.paged else document.path)
+        return tuple(told)
+
+
+def _pages(numbers: Sequence[int]) -> str:
+    return f"page{'s' if len(numbers) > 1 else ''} {ranges(numbers)}"
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:
@@ -72,19 +99,46 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "documents": documents_json(answer.collection, answer.document_tokens),
         "skipped": skipped_json(answer.collection),
         "citations": [_citation_json(citation) for citation in answer.citations],
-        "usage": {
-            "prompt_tokens": len(answer.prompt_ids),
-            "cached_tokens": answer.reused,
-            "prefilled_tokens": len(answer.prompt_ids) - answer.reused,
-            "new_tokens": len(answer.token_ids),
-        },
+        "usage": _usage([*answer.steps, answer]),
         "timing": asdict(answer.timing),
-        "speculation": speculation_json(answer.stats),
+        "speculation": speculation_json(summed([*(step.stats for step in answer.steps), answer.stats])),
         "comparison": None if answer.comparison is None else asdict(answer.comparison),
         "warnings": list(answer.warnings),
+        "thinking": answer.thinking or None,
+        "structured": answer.structured,
+        "parts": [_part_json(part) for part in answer.parts] or None,
         "token_ids": list(answer.token_ids),
         "prompt_token_ids": list(answer.prompt_ids),
     }
+
+
+def _usage(answers: Sequence[Answer]) -> dict[str, int]:
+    prompt, reused = sum(len(answer.prompt_ids) for answer in answers), sum(answer.reused for answer in answers)
+    return {
+        "prompt_tokens": prompt,
+        "cached_tokens": reused,
+        "prefilled_tokens": prompt - reused,
+        "new_tokens": sum(len(answer.token_ids) for answer in answers),
+    }
+
+
+def _part_json(part: Answer) -> dict[str, Any]:
+    return {
+        "of": list(part.covers),
+        "answer": part.text,
+        "finish_reason": part.finish_reason,
+        "usage": _usage([part]),
+    }
+
+
+def summed(decodings: Sequence[SpeculationStats]) -> SpeculationStats:
+    """Decodings one after the other as one; several have no plain step in common, and so no estimated speedup."""
+    last = decodings[-1]
+    if len(decodings) == 1:
+        return last
+    sums = {name: sum(getattr(stats, name) for stats in decodings) for name in _SUMMED}
+    histogram = sum((Counter(stats.k_histogram) for stats in decodings), Counter[int]())
+    return replace(last, **sums, k_histogram=dict(sorted(histogram.items())), plain_step_s=None)
 
 
 def _citation_json(citation: Citation) -> dict[str, Any]:
@@ -100,14 +154,12 @@ def _citation_json(citation: Citation) -> dict[str, Any]:
     }
 
 
-def answers_json(answers: Sequence[Answer]) -> dict[str, Any]:
-    """One answer as itself, several as `spsl.answers/1`."""
-    if len(answers) == 1:
-        return answer_json(answers[0])
-    return {"schema": "spsl.answers/1", "answers": [answer_json(answer) for answer in answers]}
+def answers_json(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """One answer's object as itself, several as `spsl.answers/1`."""
+    return objects[0] if len(objects) == 1 else {"schema": "spsl.answers/1", "answers": list(objects)}
 
 
-def documents_json(collection: Collection, tokens: Sequence[int]) -> list[dict[str, Any]]:
+def documents_json(collection: Collection, tokens: Sequence[int | None]) -> list[dict[str, Any]]:
     """The contract's `documents`: facts, not text."""
     return [
         {

@@ -38,10 +38,16 @@ class Settings:
     controller: str = "calibrated"
     lookup: bool | None = None
     index: str = "sparsespec-l"
+    prompt_template: str | None = None
+    show_thinking: bool = False
+    overflow: str = "error"
     cache: bool = True
     cache_size: int = 20 * 10**9
     history: bool = True
     origin: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+
+OVERFLOW = ("error", "map-reduce")
 
 
 def config_file() -> Path:
@@ -85,6 +91,7 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "offline": parse_switch,
     "speculation": parse_switch,
     "compare_ar": parse_switch,
+    "show_thinking": parse_switch,
     "lookup": parse_switch,
     "cache": parse_switch,
     "history": parse_switch,
@@ -98,7 +105,9 @@ _PARSERS: dict[str, Callable[[str], Any]] = {
     "k": parse_k,
 }
 _MEANT = {
-    **dict.fromkeys(("offline", "speculation", "compare_ar", "lookup", "cache", "history"), "use true or false"),
+    **dict.fromkeys(
+        ("offline", "speculation", "compare_ar", "show_thinking", "lookup", "cache", "history"), "use true or false"
+    ),
     "cache_size": "use a number of bytes such as 20GB",
     **dict.fromkeys(("max_new_tokens", "top_k", "seed"), "use a whole number"),
     **dict.fromkeys(("temperature", "top_p"), "use a number"),
@@ -165,10 +174,10 @@ def _read_file(file: Path) -> dict[str, Any]:
 _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("max_new_tokens", "top_k", "seed", "cache_size"), (int,)),
     **dict.fromkeys(("temperature", "top_p", "budget"), (int, float)),
-    **dict.fromkeys(("offline", "speculation", "compare_ar", "cache", "history"), (bool,)),
+    **dict.fromkeys(("offline", "speculation", "compare_ar", "show_thinking", "cache", "history"), (bool,)),
     "lookup": (bool, type(None)),
-    **dict.fromkeys(("device", "dtype", "controller", "index"), (str,)),
-    **dict.fromkeys(("model", "revision", "quantize", "system"), (str, type(None))),
+    **dict.fromkeys(("device", "dtype", "controller", "index", "overflow"), (str,)),
+    **dict.fromkeys(("model", "revision", "quantize", "system", "prompt_template"), (str, type(None))),
     "k": (int, str),
 }
 
@@ -184,5 +193,7 @@ def _check(settings: Settings) -> None:
                 f"{name} from {settings.origin[name]} is {value!r}, not of the right kind",
                 hint=f"give {wanted}",
             )
+    if settings.overflow not in OVERFLOW:
+        raise UsageError(f"overflow is {settings.overflow!r}", hint=f"use {' or '.join(OVERFLOW)}")
     if settings.max_new_tokens < 1:
         raise UsageError(f"max_new_tokens must be at least 1, got {settings.max_new_tokens}", hint="256 is the default")

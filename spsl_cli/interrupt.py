@@ -33,6 +33,10 @@ class Interrupts:
         if self._before is not None:
             signal.signal(signal.SIGINT, self._before)
 
+    def reset(self) -> None:
+        """Forget what was pressed: the session goes on, and Ctrl-C raises KeyboardInterrupt again."""
+        self.seen = self._deferring = False
+
     def allow(self) -> None:
         """From now on Ctrl-C raises KeyboardInterrupt, unless it was pressed already."""
         self._deferring = self.seen

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spsl_cli.prompting.layout import Prompt
 
 SCHEMA = "spsl.plan/1"
+_IN_PARTS = "the documents are {:,} tokens too long for one prompt: they would be asked in parts"
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Plan:
     """The longest of the prompts wanted, `new_tokens` behind it, and the memory of both together.
 
     `cached_tokens` were read before; `prefill_s` is what the others would take at the pace of the last runs, if any.
-    `excess`: the tokens by which it all exceeds `context_length`; `error` says so.
+    `excess`: the tokens by which it all exceeds `context_length`; `error` says so, unless it would be asked in parts.
     `available`: free bytes, None where the system does not tell.
     """
 
@@ -42,6 +43,7 @@ class Plan:
     memory: MemoryPlan
     available: int | None
     prefill_s: float | None
+    excess: int
     error: PromptTooLongError | None
     warnings: tuple[str, ...] = ()
 
@@ -65,7 +67,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             "prefilled_tokens": plan.prompt_tokens - plan.cached_tokens,
             "new_tokens": plan.new_tokens,
             "context_length": plan.context_length,
-            "excess": plan.error.excess if plan.error else 0,
+            "excess": plan.excess,
         },
         "timing": {"prefill_s": plan.prefill_s},
         "plan": {
@@ -75,13 +77,23 @@ def plan_json(plan: Plan) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def nothing_read_json(command: str, collection: Collection) -> dict[str, Any]:
-    """The same where there is no document to plan with."""
-    return {"schema": SCHEMA, "command": command, "documents": [], "skipped": skipped_json(collection)}
+def unplanned_json(command: str, collection: Collection) -> dict[str, Any]:
+    """The same where there is no document or no model to plan with; tokens are not known then."""
+    documents = documents_json(collection, (None,) * len(collection.documents))
+    return {
+        "schema": SCHEMA,
+        "command": command,
+        "documents": documents,
+        "skipped": skipped_json(collection),
+        "plan": None,
+    }
 
 
-def make_plan(settings: Settings, collection: Collection, requests: Sequence[Request]) -> Plan:
-    """Plan for these requests of the documents. Raises what finding the model and building the prompt raise."""
+def make_plan(settings: Settings, collection: Collection, wanted: Sequence[tuple[Collection, Request]]) -> Plan:
+    """Plan for these requests, each of some of the documents. What is to be asked in parts may be too long.
+
+    Raises what finding the model and building the prompt raise.
+    """
     from spsl_cli import models  # noqa: PLC0415 seconds
     from spsl_cli.prompting.budget import check_fits  # noqa: PLC0415
 
@@ -95,7 +107,7 @@ def make_plan(settings: Settings, collection: Collection, requests: Sequence[Req
     models.check_quantization(settings.quantize)
     quantize = settings.quantize or (source.quantize if device != "cpu" else None)
     tokenizer = models.load_tokenizer(source.path)
-    prompts = [request.prompt(tokenizer, collection, settings.system) for request in requests]
+    prompts = [request.prompt(tokenizer, of, settings.system) for of, request in wanted]
     longest = max(prompts, key=lambda prompt: len(prompt.ids))
     limit, count, error = models.context_length(config), len(longest.ids), None
     explicit = settings.origin.get("max_new_tokens", "default") != "default"
@@ -103,26 +115,38 @@ def make_plan(settings: Settings, collection: Collection, requests: Sequence[Req
         new = check_fits(count, settings.max_new_tokens, limit, explicit=explicit)
     except PromptTooLongError as too_long:
         new, error = settings.max_new_tokens, too_long
+    in_parts = error is not None and settings.overflow == "map-reduce"
     facts = ModelFacts(source.id, source.revision, dtype, device, quantize)
     width = 4 if dtype == "float32" else 2
     weights = models.weights_bytes(source.path, width, quantize, device)
     cached = _cached(settings, facts, longest) if settings.cache else 0
     rate = prefill_rate(facts)
     return Plan(
-        command=requests[0].task,
+        command=wanted[0][1].task,
         model=facts,
         collection=collection,
-        document_tokens=longest.document_tokens,
+        document_tokens=_tokens(collection, wanted, prompts),
         prompt_tokens=count,
         cached_tokens=cached,
         new_tokens=new,
         context_length=limit,
-        memory=models.memory_plan(config, weights, width, count + new, settings.budget),
+        memory=models.memory_plan(config, weights, width, min(count + new, limit), settings.budget),
         available=available_memory(device),
         prefill_s=None if rate is None else (count - cached) / rate,
-        error=error,
-        warnings=(*source.warnings, *longest.notes),
+        excess=error.excess if error else 0,
+        error=None if in_parts else error,
+        warnings=(*source.warnings, *longest.notes, *([_IN_PARTS.format(error.excess)] if in_parts and error else [])),
     )
+
+
+def _tokens(
+    collection: Collection, wanted: Sequence[tuple[Collection, Request]], prompts: Sequence[Prompt]
+) -> tuple[int, ...]:
+    """What each document takes."""
+    counts: dict[str, int] = {}
+    for (of, _), prompt in zip(wanted, prompts, strict=True):
+        counts |= {document.path: count for document, count in zip(of.documents, prompt.document_tokens, strict=True)}
+    return tuple(counts[document.path] for document in collection.documents)
 
 
 def _cached(settings: Settings, facts: ModelFacts, prompt: Prompt) -> int:

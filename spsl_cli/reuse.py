@@ -30,23 +30,26 @@ def kv_store(limit: int, warn: Callable[[str], None]) -> KvStore:
 
 
 class Reuse:
-    """What one session may use again: of the run before it, or of the store."""
+    """What one session may use again: of the run before it, or of the store if there is one."""
 
-    def __init__(self, model: ModelFacts, store: KvStore) -> None:
+    def __init__(self, model: ModelFacts, store: KvStore | None) -> None:
         self._model, self._key, self._store = model.id, key_of(model), store
         self._last: DecodingRun | None = None
 
-    def prefix_for(self, run: DecodingRun, documents_end: int) -> Prefix | None:
-        """The rows that save `run` most, None if there are none. The run before is over then."""
+    def prefix_for(self, run: DecodingRun, ends: Sequence[int]) -> Prefix | None:
+        """The rows that save `run` most, None if there are none. The run before is over then.
+
+        `ends`: the prompt's parts; the first are its documents, and only those may be in the store.
+        """
         from spsl_cli.decoding.prefix import Prefix  # noqa: PLC0415 seconds
         from spsl_cli.decoding.sparse_view import Rows  # noqa: PLC0415
 
         def saves(token_ids: Sequence[int], splits: Sequence[int]) -> int:
-            return run.reusable(token_ids, splits, (documents_end,))
+            return run.reusable(token_ids, splits, ends)
 
         last, self._last = self._last, None
         here = 0 if last is None else saves(last.prompt_ids, last.splits)
-        if here < documents_end:
+        if self._store is not None and ends and here < ends[0]:
             found = self._store.find(self._key, saves, more_than=here)
             if found is not None:
                 return Prefix(found.token_ids, found.header.splits, (Rows(*layer) for layer in found.rows()))
@@ -58,7 +61,7 @@ class Reuse:
 
     def keep(self, run: DecodingRun, end: int) -> None:
         """Store the rows of the prompt's first `end` tokens, unless that is where they come from."""
-        if end < LEAST or run.reused >= end:
+        if self._store is None or end < LEAST or run.reused >= end:
             return
         prefix = run.prefix(end)
         self._store.save(self._key, self._model, prefix.token_ids, prefix.splits, list(prefix.rows))

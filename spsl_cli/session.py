@@ -1,33 +1,31 @@
-"""One run: documents, model, prompt, decoding, comparison. Wires the stages together and says what happens.
+"""The stages of a run, each ready when it is first needed: documents, model, prompt, prefill. Says what happens.
 
-Nothing is decided here that a stage could decide. The heavy imports happen when a stage begins, so that a missing file
-is reported at once.
+What they are used for is the matter of `workflows`. The heavy imports happen when a stage begins, so that a missing
+file is reported at once.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 from spsl_cli import threads
-from spsl_cli.answer import Answer, ModelFacts, Timing
-from spsl_cli.citing.citations import Status, cite
-from spsl_cli.comparison import compare_with_plain
+from spsl_cli.answer import ModelFacts
 from spsl_cli.config import Settings
 from spsl_cli.decoder_settings import decode_config, sampling_config
 from spsl_cli.documents import Collection, Selection
 from spsl_cli.errors import NoReadableInputError
-from spsl_cli.events import Event, Finished, Notice, Progress, Started
+from spsl_cli.events import Event, Notice, Progress, Started
 from spsl_cli.interrupt import Interrupts
-from spsl_cli.model_facts import memory_errors, stop_token_ids
-from spsl_cli.narration import Narrator
+from spsl_cli.model_facts import stop_token_ids
 from spsl_cli.reading import read_documents
 from spsl_cli.request import Request
 from spsl_cli.reuse import Reuse, kv_store
 
 if TYPE_CHECKING:
+    from spsl_cli.decoding.constraint import MakeConstraint
     from spsl_cli.decoding.decoder import SparseSpecDecoder
     from spsl_cli.decoding.lean.stand_ins import Packing
     from spsl_cli.decoding.run import DecodingRun
@@ -77,11 +75,12 @@ class Session:
         self.interrupts = interrupts or Interrupts()
         self.warnings: list[str] = []
         self.report = report
+        self.ingest_s = self.load_s = 0.0
+        self.reuse: Reuse | None = None
         self._begun, self._machine = time.perf_counter(), threads.now()
-        self._ingest_s = self._load_s = 0.0
+        self._common_warnings: int | None = None
         self._loaded: LoadedModel | None = None
         self._decoder: SparseSpecDecoder | None = None
-        self._reuse: Reuse | None = None
 
     def read(
         self,
@@ -93,7 +92,7 @@ class Session:
         """Read the documents. Raises NoReadableInputError, with the reasons, if there is none."""
         begun = time.perf_counter()
         collection = read_documents(paths, self.report, stdin=stdin, password=password, selection=selection)
-        self._ingest_s = time.perf_counter() - begun
+        self.ingest_s = time.perf_counter() - begun
         if not collection.documents:
             reasons = [f"{skip.path}: {skip.reason}" for skip in collection.skipped]
             more = f" and {len(reasons) - REASONS_SHOWN} more" if len(reasons) > REASONS_SHOWN else ""
@@ -141,11 +140,12 @@ class Session:
         )
         if loaded.quantization and loaded.device == "cpu" and not native_library().functions:
             self.notice(f"quantised weights are slow here, made float32 at each step: {native_library().reason}")
-        if settings.cache and self._reuses:
-            self._reuse = Reuse(_facts(loaded), kv_store(settings.cache_size, self.notice))
+        if self._reuses:
+            store = kv_store(settings.cache_size, self.notice) if settings.cache else None
+            self.reuse = Reuse(_facts(loaded), store)
         self._decoder = SparseSpecDecoder(loaded.model, self.config, pack=self._pack)
         self._loaded = loaded
-        self._load_s = time.perf_counter() - begun
+        self.load_s = time.perf_counter() - begun
         return loaded
 
     def prepare(self, collection: Collection, request: Request, *others: Collection) -> Prepared:
@@ -154,104 +154,65 @@ class Session:
         `others` become further rows of a batch; what is reported is about the first.
         """
         loaded = self.load()
-        prompt, room = self._prompt(collection, request, loaded)
+        prompt, room = self.check_fits(collection, request)
         ids = [prompt.ids]
         for other in others:
-            further, further_room = self._prompt(other, request, loaded)
+            further, further_room = self.check_fits(other, request)
             ids.append(further.ids)
             room = min(room, further_room)
+        for note in prompt.notes:
+            self.notice(note)
+        if room < (wanted := self.settings.max_new_tokens):
+            self.notice(f"the answer may have {room} tokens instead of {wanted}: no more fit into the model's context")
         stop_ids = stop_token_ids(loaded)
         assert self._decoder is not None  # noqa: S101 loaded with the model
-        run = self._decoder.prepare(*ids, max_new_tokens=room, sampling=self.sampling, stop_token_ids=stop_ids)
+        run = self._decoder.prepare(
+            *ids,
+            max_new_tokens=room,
+            sampling=self.sampling,
+            stop_token_ids=stop_ids,
+            constraint=_constraint(request, loaded, stop_ids),
+        )
         self.report(_started(collection, request, loaded, run))
         return Prepared(loaded, prompt, run, stop_ids)
 
-    def prefill(self, run: DecodingRun, documents_end: int = 0) -> None:
-        """Write the prompt into the cache, telling how far it is; documents that were read before are used again."""
-        prefix = self._reuse.prefix_for(run, documents_end) if self._reuse is not None else None
-        for filled in run.prefill(splits=(documents_end,), prefix=prefix):
+    @property
+    def facts(self) -> ModelFacts:
+        """The model as reports name it; loaded if it is not."""
+        return _facts(self.load())
+
+    def begin_answer(self) -> float:
+        """When the answer began that is to be given now, on `time.perf_counter`: the first one with the session.
+
+        Warnings of the answers before are forgotten; those of documents and model go with every answer.
+        """
+        if self._common_warnings is None:
+            self.load()
+            self._common_warnings = len(self.warnings)
+            return self._begun
+        del self.warnings[self._common_warnings :]
+        self.ingest_s = self.load_s = 0.0
+        return time.perf_counter()
+
+    def prefill(self, run: DecodingRun, ends: Sequence[int] = ()) -> None:
+        """Write the prompt into the cache, telling how far it is; what was read before is used again.
+
+        `ends`: where parts of the prompt end with which other prompts begin too.
+        """
+        prefix = self.reuse.prefix_for(run, ends) if self.reuse is not None else None
+        for filled in run.prefill(splits=ends, prefix=prefix):
             self.report(Progress("prefill", filled.done, filled.total, "tokens", filled.seconds))
         if run.reused:
             self.notice(f"{run.reused:,} of {len(run.prompt_ids):,} prompt tokens were read before", warning=False)
 
-    def answer(self, collection: Collection, request: Request) -> Answer:
-        """Prompt, prefill, decode, and compare if that is wanted.
-
-        Ctrl-C before the first token raises KeyboardInterrupt; afterwards it ends the decoding and keeps what there is.
-        """
-        self.interrupts.allow()
-        prepared = self.prepare(collection, request)
-        run, loaded = prepared.run, prepared.loaded
-        narrator = Narrator(loaded.tokenizer, prepared.stop_ids)  # type: ignore[arg-type]  # as in `_prompt`
-        with memory_errors(loaded.device, run.capacity):
-            self.prefill(run, prepared.prompt.documents_end)
-            self.interrupts.defer()  # from here on there is an answer to lose
-            first_token_s = time.perf_counter() - self._begun
-            finish_reason = self._decode(run, narrator)
-            token_ids, stats, comparison = tuple(run.output.token_ids), run.stats(), None
-            if self.settings.compare_ar and not self.interrupts.seen:
-                comparison = compare_with_plain(run, self.report, lambda: self.interrupts.seen)
-                if comparison is None:
-                    self.notice("interrupted: no comparison with autoregressive decoding")
-        self.report(Finished(finish_reason, stats, comparison))
-        text = narrator.text.strip()
-        citations = cite(text, collection.documents)
-        for citation in citations:
-            self.notice(citation.told(), warning=citation.status is Status.UNVERIFIED)
-        if self._reuse is not None:
-            self._reuse.keep(run, prepared.prompt.documents_end)
-            self._reuse.remember(run)
-        return Answer(
-            command=request.task,
-            question=request.question,
-            text=text,
-            finish_reason=finish_reason,
-            model=prepared.facts,
-            collection=collection,
-            document_tokens=prepared.prompt.document_tokens,
-            prompt_ids=tuple(prepared.prompt.ids),
-            token_ids=token_ids,
-            timing=Timing(
-                load_s=self._load_s,
-                ingest_s=self._ingest_s,
-                prefill_s=run.prefill_s,
-                decode_s=stats.decode_s,
-                ttft_s=first_token_s,
-                total_s=time.perf_counter() - self._begun,
-            ),
-            stats=stats,
-            comparison=comparison,
-            warnings=tuple(self.warnings),
-            reused=run.reused,
-            citations=citations,
-        )
-
-    def _prompt(self, collection: Collection, request: Request, loaded: LoadedModel) -> tuple[Prompt, int]:
-        """The prompt, and how many tokens may follow it."""
+    def check_fits(self, collection: Collection, request: Request) -> tuple[Prompt, int]:
+        """The prompt, and how many tokens may follow it. Raises PromptTooLongError if it does not fit."""
         from spsl_cli.prompting.budget import check_fits  # noqa: PLC0415
 
-        settings = self.settings
+        settings, loaded = self.settings, self.load()
         prompt = request.prompt(loaded.tokenizer, collection, settings.system)
-        for note in prompt.notes:
-            self.notice(note)
-        wanted = settings.max_new_tokens
         explicit = settings.origin.get("max_new_tokens", "default") != "default"
-        room = check_fits(len(prompt.ids), wanted, loaded.context_length, explicit=explicit)
-        if room < wanted:
-            self.notice(f"the answer may have {room} tokens instead of {wanted}: no more fit into the model's context")
-        return prompt, room
-
-    def _decode(self, run: DecodingRun, narrator: Narrator) -> str:
-        """Decode to the end, or to Ctrl-C; why the answer ends."""
-        begun = time.perf_counter()
-        for event in run.decode():
-            self._report_all(narrator.tell(event, run.stats, time.perf_counter() - begun))
-            if self.interrupts.seen:
-                break
-        if run.output.finish_reason is None:
-            self.notice("interrupted: the answer so far is kept")
-        self._report_all(narrator.finish(run.output.token_ids))
-        return run.output.finish_reason or "interrupted"
+        return prompt, check_fits(len(prompt.ids), settings.max_new_tokens, loaded.context_length, explicit=explicit)
 
     def notice(self, text: str, *, warning: bool = True) -> None:
         """Tell the user something; a warning is kept for the answer's JSON too."""
@@ -259,9 +220,14 @@ class Session:
             self.warnings.append(text)
         self.report(Notice(text, warning=warning))
 
-    def _report_all(self, events: Iterator[Event]) -> None:
-        for event in events:
-            self.report(event)
+
+def _constraint(request: Request, loaded: LoadedModel, stop_ids: frozenset[int]) -> MakeConstraint | None:
+    """What holds the answer to the schema, if it is to follow one."""
+    if request.schema is None:
+        return None
+    from spsl_cli.structured import constraint_for  # noqa: PLC0415 only where a schema is given
+
+    return constraint_for(request.schema, loaded.tokenizer, stop_ids)  # type: ignore[arg-type]  # as in `Request.prompt`
 
 
 def _facts(loaded: LoadedModel) -> ModelFacts:
@@ -271,7 +237,7 @@ def _facts(loaded: LoadedModel) -> ModelFacts:
 def _started(collection: Collection, request: Request, loaded: LoadedModel, run: DecodingRun) -> Started:
     config = run.config
     return Started(
-        command=request.task,
+        command=request.title,
         model=loaded.id,
         device=loaded.device,
         dtype=loaded.dtype,

@@ -15,6 +15,7 @@ from spsl_cli import __version__
 from spsl_cli.cli.ask import ask
 from spsl_cli.cli.bench import bench
 from spsl_cli.cli.cache import cache
+from spsl_cli.cli.chat import chat
 from spsl_cli.cli.doctor import doctor
 from spsl_cli.cli.models import models
 from spsl_cli.cli.read import read
@@ -26,6 +27,7 @@ from spsl_cli.render import Streams, write_error
 app = typer.Typer(name="spsl", add_completion=True, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command()(ask)
 app.command()(summarize)
+app.command()(chat)
 app.command()(read)
 app.command()(bench)
 app.command()(doctor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -12,22 +13,22 @@ from spsl_cli.cli.options import (
     AsJson,
     Debug,
     DryRun,
+    JsonStream,
     OutputFile,
     Password,
     Plain,
     Quiet,
+    Schema,
     with_selection,
     with_settings,
 )
-from spsl_cli.cli.output import run_and_deliver, standard_input
+from spsl_cli.cli.output import Delivery, Given, checked_cite, read_schema, run_and_deliver, standard_input
 from spsl_cli.config import Settings
-from spsl_cli.documents import Selection
+from spsl_cli.documents import Collection, Selection
 from spsl_cli.errors import UsageError
-from spsl_cli.render import Streams
-from spsl_cli.request import Request
+from spsl_cli.request import Request, own_wording
 from spsl_cli.session import Session
-
-CITE = ("none", "pages", "quotes")
+from spsl_cli.workflows.answering import answer
 
 
 @with_settings
@@ -44,9 +45,11 @@ def ask(
     cite: Annotated[
         str, typer.Option("--cite", metavar="none|pages|quotes", help="What the answer is asked to name [pages].")
     ] = "pages",
+    schema: Schema = None,
     password: Password = None,
     output: OutputFile = None,
     as_json: AsJson = False,
+    json_stream: JsonStream = False,
     quiet: Quiet = False,
     plain: Plain = False,
     plan_only: DryRun = False,
@@ -64,26 +67,40 @@ def ask(
         raise UsageError(f"a question needs documents: {words[-1]!r} is the question", hint=hint)
     if any(not text.strip() for text in questions):
         raise UsageError("the question is empty", hint="give it as the last argument or with -q")
-
-    if cite not in CITE:
-        raise UsageError(f"--cite {cite!r} is not understood", hint=f"use {', '.join(CITE)}")
-    requests = [Request("ask", question=text, cite=cite) for text in questions]  # type: ignore[arg-type]
+    template, followed = own_wording(settings), read_schema(schema)
+    requests = [
+        Request("ask", question=text, cite=checked_cite(cite), template=template, schema=followed) for text in questions
+    ]
     if plan_only:
-        dry_run(settings, requests, paths, password, selection, quiet=quiet, plain=plain, as_json=as_json)
+        dry_run(
+            settings,
+            lambda collection: [(collection, request) for request in requests],
+            "ask",
+            paths,
+            password,
+            selection,
+            quiet=quiet,
+            plain=plain,
+            as_json=as_json or json_stream,
+        )
         return
 
-    def work(session: Session) -> list[Answer]:
+    def work(session: Session) -> Given:
         collection = session.read(paths, standard_input(), password, selection)
         answers: list[Answer] = []
         for request in requests:
             try:
-                answers.append(session.answer(collection, request))
+                answers.append(answer(session, collection, request))
             except KeyboardInterrupt:
                 if not answers:
                     raise
             if session.interrupts.seen:
                 break
-        return answers
+        return Given.of(answers, thinking=settings.show_thinking)
 
-    streams = Streams.detect(plain=plain)
-    run_and_deliver(settings, streams, work, quiet=quiet, plain=plain, as_json=as_json, output=output)
+    run_and_deliver(settings, Delivery(quiet, plain, as_json, json_stream, output), work)
+
+
+def _each_of(requests: Sequence[Request], collection: Collection) -> list[tuple[Collection, Request]]:
+    """Every request, of all documents."""
+    return [(collection, request) for request in requests]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from dataclasses import asdict
 from importlib.metadata import version
@@ -10,9 +11,10 @@ from typing import Any
 from spsl_cli.cli.options import AsJson, Debug, with_settings
 from spsl_cli.config import NAMES, Settings, config_file
 from spsl_cli.decoder_settings import decode_config
+from spsl_cli.environment import unknown_variables
 from spsl_cli.errors import ModelUnavailableError
 from spsl_cli.machine import available_memory
-from spsl_cli.render import Streams, render_table, write_json
+from spsl_cli.render import Streams, render_table, write_json, write_warning
 from spsl_cli.session import cpu_kernels
 
 PACKAGES = ("spsl", "torch", "transformers", "accelerate", "safetensors", "pypdf", "rich", "typer")
@@ -53,8 +55,11 @@ def doctor(
         "config_file": str(config_file()),
         "model": model,
         "plan": plan,
+        "warnings": unknown_variables(os.environ),
     }
     streams = Streams.detect()
+    for warning in report["warnings"]:
+        write_warning(streams, warning)
     if as_json:
         write_json(streams, report)
     else:

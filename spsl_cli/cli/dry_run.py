@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 
 from spsl_cli.cli.output import leave_with_skips
 from spsl_cli.cli.read import collect
 from spsl_cli.config import Settings
-from spsl_cli.documents import Selection
-from spsl_cli.errors import NoReadableInputError
+from spsl_cli.documents import Collection, Selection
+from spsl_cli.environment import unknown_variables
+from spsl_cli.errors import NoReadableInputError, SpslError
 from spsl_cli.events import Notice
-from spsl_cli.planning import Plan, make_plan, nothing_read_json, plan_json
+from spsl_cli.planning import Plan, make_plan, plan_json, unplanned_json
 from spsl_cli.render import Streams, make_reporter, render_table, write_json
 from spsl_cli.render.figures import duration
 from spsl_cli.request import Request
@@ -20,7 +22,8 @@ MIB = 2**20
 
 def dry_run(
     settings: Settings,
-    requests: Sequence[Request],
+    prompts: Callable[[Collection], Sequence[tuple[Collection, Request]]],
+    command: str,
     paths: list[str],
     password: str | None,
     selection: Selection,
@@ -31,22 +34,31 @@ def dry_run(
 ) -> None:
     """Read the documents, and tell tokens, memory and what does not fit; leave as the run would, as far as is known.
 
-    Raises NoReadableInputError and PromptTooLongError, the JSON being printed all the same.
+    `prompts`: what would be asked of the documents read. Raises NoReadableInputError, PromptTooLongError and what
+    finding the model raises, the JSON being printed all the same.
     """
     streams = Streams.detect(plain=plain)
     with make_reporter(streams, quiet=quiet, plain=plain) as report:
+        for warning in unknown_variables(os.environ):
+            report(Notice(warning))
         collection = collect(paths, password, selection, report)
-        plan = make_plan(settings, collection, requests) if collection.documents else None
+        plan, error = None, None
+        if collection.documents:
+            try:
+                plan = make_plan(settings, collection, prompts(collection))
+            except SpslError as failed:
+                error = failed
+        else:
+            error = NoReadableInputError("no readable input", hint="see the reasons above")
         for warning in plan.warnings if plan else ():
             report(Notice(warning))
     if as_json:
-        write_json(streams, plan_json(plan) if plan else nothing_read_json(requests[0].task, collection))
+        write_json(streams, plan_json(plan) if plan else unplanned_json(command, collection))
     elif plan:
         _show(streams, plan)
-    if plan is None:
-        raise NoReadableInputError("no readable input", hint="see the reasons above")
-    if plan.error:
-        raise plan.error
+    error = error or (plan.error if plan else None)
+    if error is not None:
+        raise error
     leave_with_skips(collection)
 
 

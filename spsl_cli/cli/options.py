@@ -36,6 +36,14 @@ SETTINGS_OPTIONS: dict[str, Any] = {
     "top_k": Annotated[int | None, typer.Option("--top-k", help="Draw from so many likeliest tokens [0: all].")],
     "seed": Annotated[int | None, typer.Option("--seed", help="The same seed draws the same tokens [0].")],
     "system": Annotated[str | None, typer.Option("--system", help="System message instead of the built-in one.")],
+    "prompt_template": Annotated[
+        str | None,
+        typer.Option("--prompt-template", metavar="FILE", help="Jinja2 file that words the request instead of us."),
+    ],
+    "show_thinking": Annotated[
+        bool | None,
+        typer.Option("--show-thinking", help="Show what a reasoning model thinks before it answers."),
+    ],
     "compare_ar": Annotated[
         bool | None,
         typer.Option("--compare-ar", help="Decode again without speculation; report speedup and identity."),
@@ -70,6 +78,14 @@ SETTINGS_OPTIONS: dict[str, Any] = {
             "--index",
             metavar="NAME",
             help="How drafts choose what they read: sparsespec-l, per-query-head, vegas, pillar, snapkv or streaming.",
+        ),
+    ],
+    "overflow": Annotated[
+        str | None,
+        typer.Option(
+            "--overflow",
+            metavar="error|map-reduce",
+            help="What to do with documents too long for one prompt: fail, or ask part by part [error].",
         ),
     ],
     "history": Annotated[
@@ -109,6 +125,14 @@ Password = Annotated[
 OutputFile = Annotated[
     str | None, typer.Option("-o", "--output", metavar="FILE", help="Write there instead of standard output.")
 ]
+OutputPath = Annotated[
+    str | None,
+    typer.Option("-o", "--output", metavar="FILE|DIR", help="Write there: one file, or in a folder one for each."),
+]
+Schema = Annotated[
+    str | None, typer.Option("--schema", metavar="FILE", help="JSON Schema that the answer is made to follow.")
+]
+JsonStream = Annotated[bool, typer.Option("--json-stream", help="Events as they happen, one JSON object a line.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="On standard error only warnings and errors.")]
 Plain = Annotated[bool, typer.Option("--plain", help="No live panel and no escape codes.")]

@@ -14,6 +14,7 @@ from typing import Protocol
 import torch
 
 from spsl_cli.decoding.config import SamplingConfig
+from spsl_cli.decoding.constraint import ConstrainedScores, MakeConstraint
 from spsl_cli.decoding.sampling import Dice, SeededDice, verify
 from spsl_cli.decoding.scores import SampledScores, Scores
 
@@ -117,9 +118,20 @@ def _check_drawable(p: torch.Tensor) -> None:
         )
 
 
-def make_chooser(sampling: SamplingConfig, dice: Dice | None = None) -> Chooser:
-    """Greedy at temperature 0, sampling above; `dice` other than those of the seed are for tests."""
-    scores = SampledScores(sampling)
+def make_chooser(
+    sampling: SamplingConfig,
+    dice: Dice | None = None,
+    *,
+    constraint: MakeConstraint | None = None,
+    prompt_tokens: int = 0,
+) -> Chooser:
+    """Greedy at temperature 0, sampling above; `dice` other than those of the seed are for tests.
+
+    constraint: what the output keeps to; it begins behind the first `prompt_tokens` tokens that are noted.
+    """
+    scores: Scores = SampledScores(sampling)
+    if constraint is not None:
+        scores = ConstrainedScores(scores, constraint(), prompt_tokens)
     if sampling.temperature == 0:
         return GreedyChooser(scores)
     return SamplingChooser(scores, dice or SeededDice(sampling.seed))

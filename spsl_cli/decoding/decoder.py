@@ -14,6 +14,7 @@ from transformers import PreTrainedModel
 from spsl_cli.decoding.arguments import TokenIds, check_kind, check_length, short, token_list, whole_numbers
 from spsl_cli.decoding.chooser import make_chooser
 from spsl_cli.decoding.config import DecodeConfig, SamplingConfig
+from spsl_cli.decoding.constraint import MakeConstraint
 from spsl_cli.decoding.lean.stand_ins import Packing
 from spsl_cli.decoding.output import Output, StopWhen
 from spsl_cli.decoding.probe import Probe
@@ -30,6 +31,7 @@ class DecodeOptions(TypedDict, total=False):
     sampling: SamplingConfig | None
     stop_token_ids: Collection[int]
     stop_when: StopWhen | None
+    constraint: MakeConstraint | None
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class SparseSpecDecoder:
         sampling: SamplingConfig | None = None,
         stop_token_ids: Collection[int] = (),
         stop_when: StopWhen | None = None,
+        constraint: MakeConstraint | None = None,
         config: DecodeConfig | None = None,
     ) -> DecodingRun:
         """A run whose prompts are prefilled once and can be decoded several times; see `DecodingRun`.
@@ -99,11 +102,13 @@ class SparseSpecDecoder:
         check_length(max_new_tokens)
         if stop_when is not None and not callable(stop_when):
             raise TypeError(f"stop_when must be a function of the new token ids, got {stop_when!r}")
+        if constraint is not None and not callable(constraint):
+            raise TypeError(f"constraint must be a function that makes a Constraint, got {constraint!r}")
 
         def request(row: int, prompt: TokenIds) -> RowRequest:
-            own = replace(sampling, seed=sampling.seed + row)
-            make_output = partial(Output, max_new_tokens, stops, stop_when)
-            return RowRequest(token_list(prompt), partial(make_chooser, own), make_output, own.temperature == 0)
+            own, ids = replace(sampling, seed=sampling.seed + row), token_list(prompt)
+            choose = partial(make_chooser, own, constraint=constraint, prompt_tokens=len(ids))
+            return RowRequest(ids, choose, partial(Output, max_new_tokens, stops, stop_when), own.temperature == 0)
 
         return self.prepare_requests([request(row, prompt) for row, prompt in enumerate(prompts)], config)
 
@@ -135,6 +140,8 @@ class SparseSpecDecoder:
         sampling: how tokens are chosen; greedily if not given.
         stop_token_ids: the output ends with the first of these, which is part of it.
         stop_when: told all new token ids so far after each token, whether the output ends with it.
+        constraint: makes what says which tokens may follow which (`decoding.constraint.Constraint`); called for every
+        decoding of every row. It needs to know the stop tokens, which end the output where it may end.
 
         Raises ValueError for an empty prompt, ids outside the vocabulary, options out of range, or a model in training
         mode, TypeError for arguments of the wrong kind, and UnsupportedModelError (not a ValueError) for positions

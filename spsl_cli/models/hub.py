@@ -1,11 +1,13 @@
 """Models of the Hugging Face Hub: what is on this machine is used as it is, anything else is fetched by its commit.
 
-A model already here is taken without asking the Hub, so that a run tells nobody what it uses; `refresh` asks.
+A model already here is taken without asking the Hub, so that a run tells nobody what it uses; `refresh` asks. What may
+not be loaded, or what the decoder cannot run, is refused before its weights are fetched.
 """
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -13,14 +15,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from spsl_cli.errors import ModelUnavailableError
-from spsl_cli.models.folder import check_folder, check_names, stated_license
-from spsl_cli.models.progress import FETCH, Progress
+from spsl_cli.models.folder import CONFIG, check_folder, check_names, stated_license
+from spsl_cli.models.loading import load_config
+from spsl_cli.models.progress import FETCH, LOOK_UP, Progress, silent
 from spsl_cli.models.source import Kind, ModelSource
+from spsl_cli.models.support import check_supported
 from spsl_cli.models.wording import first_line
 
 # Top level only: repositories keep copies in other formats in folders, and Mistral's a second copy at the top.
 _ALLOW = ["*.safetensors", "*.json", "*.jinja", "*.model", "*.tiktoken", "merges.txt", "vocab.txt", "README.md"]
 _IGNORE = ["*/*", "consolidated*"]
+_COMMIT = re.compile("[0-9a-f]{40}")
 
 
 def hub_model(
@@ -28,10 +33,12 @@ def hub_model(
 ) -> ModelSource:
     """The model `repo_id` at `revision` (a branch, tag or commit; None: the default branch), complete on this machine.
 
+    `refresh` asks for a newer state of a branch or tag; a commit never changes.
     Raises `ModelUnavailableError` that says what was tried.
     """
-    with _explained(repo_id, revision):
-        folder = None if refresh else _cached(repo_id, revision)
+    asks = refresh and not _COMMIT.fullmatch(revision or "")
+    with _explained(repo_id, revision, refresh=asks):
+        folder = None if asks else _cached(repo_id, revision)
         if folder is None and offline:
             raise ModelUnavailableError(
                 f"the model {_named(repo_id, revision)} is not complete here, and nothing is fetched offline",
@@ -39,7 +46,6 @@ def hub_model(
             )
         if folder is None:
             folder = _fetch(repo_id, revision, progress)
-            check_folder(folder)
     return ModelSource(Kind.HUB, repo_id, folder, folder.name, stated_license(folder), reason)
 
 
@@ -59,23 +65,51 @@ def _cached(repo_id: str, revision: str | None) -> Path | None:
 
 
 def _fetch(repo_id: str, revision: str | None, progress: Progress) -> Path:
-    """Look at the list of files first: a repository that may not be loaded is not downloaded."""
+    """Look at the list of files and the configuration first; let the revision's name lead to the files only at the end.
+
+    So a fetch that is broken off leaves the state fetched before usable under its name. Files already here are kept.
+    """
     from huggingface_hub import HfApi, snapshot_download  # noqa: PLC0415
 
-    progress(FETCH, 0, None, "bytes")
+    progress(LOOK_UP, 0, None, "")
     info = HfApi().model_info(repo_id, revision=revision, files_metadata=True)
     files = {file.rfilename: file.size or 0 for file in info.siblings or [] if "/" not in file.rfilename}
     check_names(files, f"the model {_named(repo_id, revision)}")
+    unheard = _byte_meter(0, silent)
+    config = snapshot_download(repo_id, revision=info.sha, allow_patterns=[CONFIG], tqdm_class=unheard)
+    _check_runnable(Path(config), _named(repo_id, revision))
+    progress(LOOK_UP, 1, 1, "")
+    folder = _cached(repo_id, info.sha) or _download(repo_id, info.sha, files, progress)
+    # Only this writes down which commit the name stands for. If it has moved on meanwhile, the next run fetches again.
+    snapshot_download(repo_id, revision=revision, allow_patterns=[CONFIG], tqdm_class=unheard)
+    return folder
+
+
+def _download(repo_id: str, commit: str | None, files: dict[str, int], progress: Progress) -> Path:
+    from huggingface_hub import snapshot_download  # noqa: PLC0415
+
     total = sum(size for name, size in files.items() if _wanted(name))
-    folder = snapshot_download(
-        repo_id,
-        revision=revision,
-        allow_patterns=_ALLOW,
-        ignore_patterns=_IGNORE,
-        tqdm_class=_byte_meter(total, progress),
+    progress(FETCH, 0, total, "bytes")
+    folder = Path(
+        snapshot_download(
+            repo_id,
+            revision=commit,
+            allow_patterns=_ALLOW,
+            ignore_patterns=_IGNORE,
+            tqdm_class=_byte_meter(total, progress),
+        )
     )
+    check_folder(folder)
     progress(FETCH, total, total, "bytes")
-    return Path(folder)
+    return folder
+
+
+def _check_runnable(folder: Path, named: str) -> None:
+    """Raise `ModelUnavailableError` unless the decoder runs models of the configuration in `folder`."""
+    try:
+        check_supported(load_config(folder))
+    except ModelUnavailableError as error:
+        raise type(error)(f"the model {named} is not fetched: {error.what}", hint=error.hint) from error
 
 
 def _wanted(name: str) -> bool:
@@ -114,7 +148,7 @@ def _named(repo_id: str, revision: str | None) -> str:
 
 
 @contextmanager
-def _explained(repo_id: str, revision: str | None) -> Iterator[None]:
+def _explained(repo_id: str, revision: str | None, *, refresh: bool) -> Iterator[None]:
     """Turn what the Hub's client raises into one line for the user."""
     from huggingface_hub.errors import (  # noqa: PLC0415
         GatedRepoError,
@@ -149,7 +183,13 @@ def _explained(repo_id: str, revision: str | None) -> Iterator[None]:
             f"the model {repo_id} has no revision {revision!r}", hint="give a branch, tag or commit it has"
         ) from error
     except failures as error:
+        named = _named(repo_id, revision)
+        told = (
+            f"the Hub does not give {named}"
+            if refresh
+            else f"the model {named} is not here and the Hub does not give it"
+        )
         raise ModelUnavailableError(
-            f"the model {_named(repo_id, revision)} is not here and the Hub does not give it: {first_line(error)}",
+            f"{told}: {first_line(error)}",
             hint="check the network, or give the path of a model folder or .gguf file",
         ) from error

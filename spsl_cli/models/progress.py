@@ -7,6 +7,7 @@ from collections.abc import Callable
 Progress = Callable[[str, float, float | None, str], None]
 """`progress(stage, done, total, unit)`; `total` is None while it is not known, `done == total` ends the stage."""
 
+LOOK_UP = "look up model"
 FETCH = "fetch model"
 CONVERT = "convert model"
 LOAD = "load model"

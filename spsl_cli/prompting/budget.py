@@ -24,7 +24,11 @@ def check_fits(prompt_tokens: int, max_new_tokens: int, context_length: int, *, 
     if not explicit and room >= LEAST_ROOM:
         return room
     excess = max_new_tokens - room
-    choices = ["give fewer or shorter documents", "choose a model with a longer context"]
+    choices = [
+        "ask part by part with --overflow map-reduce",
+        "give fewer or shorter documents",
+        "choose a model with a longer context",
+    ]
     if room > 0:
         choices.insert(0, f"use --max-new-tokens {room} or less")
     raise PromptTooLongError(

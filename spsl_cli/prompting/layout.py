@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from spsl_cli.documents.document import Document, Page
-from spsl_cli.errors import NoReadableInputError, UsageError
+from spsl_cli.errors import NoReadableInputError
 from spsl_cli.prompting.data_tokens import DataEncoder
 from spsl_cli.prompting.template import split_template
+from spsl_cli.prompting.user_template import DocumentFacts, RequestFacts, UserTemplate
+from spsl_cli.prompting.wording import Cite, Stage, Task, above, request_text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
-
-Task = Literal["ask", "summarize"]
-Cite = Literal["none", "pages", "quotes"]
 
 DEFAULT_SYSTEM = "You are a careful assistant. You answer questions about documents and summarize them."
 
@@ -29,11 +29,20 @@ _LONGEST_LABEL = 16  # characters; printed page labels are far shorter
 
 
 @dataclass(frozen=True)
+class Turn:
+    """A question that was asked before on the same documents, and what was answered."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True)
 class Prompt:
     """A whole prompt.
 
     `ids` are the model's token ids; `spans` gives for each document its (start, end) in them, header included.
-    `ids[:documents_end]` does not depend on the question or the task. `notes` are facts for the user.
+    `ids[:documents_end]` does not depend on the question or the task; `turn_ends` are where earlier turns end, each
+    without the template's part behind it. `notes` are facts for the user.
     """
 
     ids: list[int]
@@ -41,6 +50,12 @@ class Prompt:
     documents_end: int
     question: str | None
     notes: tuple[str, ...]
+    turn_ends: tuple[int, ...] = ()
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """Where its parts end with which other prompts begin too: the documents, then each turn."""
+        return (self.documents_end, *self.turn_ends)
 
     @property
     def document_tokens(self) -> tuple[int, ...]:
@@ -58,33 +73,79 @@ def build_prompt(
     focus: str | None = None,
     length: int | None = None,
     cite: Cite = "pages",
+    stage: Stage = "whole",
+    turns: Sequence[Turn] = (),
+    template: UserTemplate | None = None,
+    schema: str | None = None,
 ) -> Prompt:
     """Lay out `documents` and what is to be done with them.
 
     `question` is for `ask` (required) and None for `summarize`, which takes `focus` (what the summary is to dwell on)
     and `length` (words) instead. `cite`: whether an answer is asked to name pages, or to quote as well.
-    `system` None means `DEFAULT_SYSTEM`, an empty one no system message.
-    Raises NoReadableInputError without documents, UsageError if the request makes no sense, and UnsupportedModelError
-    for a tokenizer or chat template that cannot be used.
+    `stage`: whether these are the documents, parts of them, or what was said of parts. `turns` went before.
+    `system` None means `DEFAULT_SYSTEM`, an empty one no system message. `template` words the request, and those of
+    earlier turns, instead of us. `schema`: of what JSON the answer is to be.
+    Raises NoReadableInputError without documents, UsageError if the request makes no sense or `template` fails, and
+    UnsupportedModelError for a tokenizer or chat template that cannot be used.
     """
     if not documents:
         raise NoReadableInputError("there is no document to build a prompt from")
-    request = _request(documents, question, task, focus, length, cite)
+    names = _names(documents)
+    words = partial(_words, template, documents, names, cite)
+    request = words(question, task, focus, length, stage, schema)
     encoder = DataEncoder(tokenizer)
-    template = split_template(tokenizer, encoder, DEFAULT_SYSTEM if system is None else system.strip())
-    ids = list(template.before)
-    if template.lead:
-        ids += encoder.encode(f"{template.lead}\n\n")
+    system = DEFAULT_SYSTEM if system is None else system.strip()
+    frame = split_template(tokenizer, encoder, system, len(turns))
+    ids = list(frame.before)
+    if frame.lead:
+        ids += encoder.encode(f"{frame.lead}\n\n")
     spans = []
-    for number, (document, name) in enumerate(zip(documents, _names(documents), strict=True), start=1):
+    for number, (document, name) in enumerate(zip(documents, names, strict=True), start=1):
         start = len(ids)
         ids += encoder.encode(_document_text(document, f"Document {number}: {name}"))
         spans.append((start, len(ids)))
-    documents_end = len(ids)
-    if not template.chat:
-        request += "\nAnswer:" if task == "ask" else "\n\nSummary:"
-    ids += encoder.encode(request) + template.after
-    return Prompt(ids, tuple(spans), documents_end, question, template.notes)
+    documents_end, turn_ends = len(ids), []
+    plain_end = "" if frame.chat else ("\nAnswer:" if task == "ask" else "\n\nSummary:")
+    for number, turn in enumerate(turns):
+        ids += encoder.encode(words(turn.question) + plain_end) + frame.between[2 * number]
+        ids += encoder.encode(turn.answer if frame.chat else f" {turn.answer}\n\n")
+        turn_ends.append(len(ids))
+        ids += frame.between[2 * number + 1]
+    ids += encoder.encode(request + plain_end) + frame.after
+    return Prompt(ids, tuple(spans), documents_end, question, frame.notes, tuple(turn_ends))
+
+
+def _words(
+    template: UserTemplate | None,
+    documents: Sequence[Document],
+    names: Sequence[str],
+    cite: Cite,
+    question: str | None,
+    task: Task = "ask",
+    focus: str | None = None,
+    length: int | None = None,
+    stage: Stage = "whole",
+    schema: str | None = None,
+) -> str:
+    """The request in our words, or in those of `template`. Either way UsageError is raised if it makes no sense."""
+    built_in = request_text(documents, question, task, focus, length, cite, stage, schema)
+    if template is None:
+        return built_in
+    facts = RequestFacts(
+        task=task,
+        question=question,
+        focus=focus,
+        length=length,
+        cite=cite,
+        stage=stage,
+        documents=tuple(
+            DocumentFacts(name, document.paged, len(document.pages))
+            for name, document in zip(names, documents, strict=True)
+        ),
+        paged=any(document.paged for document in documents),
+        above=above(documents),
+    )
+    return template.render(facts)
 
 
 def page_marks(document: Document) -> tuple[str, ...]:
@@ -120,32 +181,3 @@ def _document_text(document: Document, header: str) -> str:
     else:
         body = document.text
     return f"{header}\n{body}\n\n"
-
-
-def _citing(documents: Sequence[Document], cite: Cite) -> str:
-    paged = cite != "none" and any(document.paged for document in documents)
-    page = " Name the page in the form [page N]." if paged else ""
-    return f' Quote the words that say so, in quotation marks ("...").{page}' if cite == "quotes" else page
-
-
-def _request(
-    documents: Sequence[Document], question: str | None, task: Task, focus: str | None, length: int | None, cite: Cite
-) -> str:
-    """What is asked for, in words short enough for a very small model."""
-    above = "the document above" if len(documents) == 1 else "the documents above"
-    if task == "ask":
-        if question is None or not question.strip():
-            raise UsageError("the question is empty", hint="give it as the last argument or with -q")
-        if focus is not None or length is not None:
-            raise UsageError("focus and length belong to a summary, not to a question")
-        return (
-            f"Answer the question only from {above}; if the answer is not there, say so.{_citing(documents, cite)}"
-            f"\n\nQuestion: {question}"
-        )
-    if question is not None:
-        raise UsageError("a summary takes no question", hint="use --focus to say what it should dwell on")
-    if length is not None and length < 1:
-        raise UsageError(f"a summary of {length} words is not possible", hint="give --length at least 1")
-    size = f" in about {length} words" if length is not None else ""
-    stress = f" Focus on: {focus.strip()}" if focus is not None and focus.strip() else ""
-    return f"Summarize {above}{size}. Use only what is written there.{stress}"

@@ -1,4 +1,4 @@
-"""The model's chat template, split around the user's content: the token ids that go before it and after it.
+"""The model's chat template, split around what is said: the token ids that go before, between and after.
 
 What the template itself writes may hold control tokens; what the user brings, the system text too, is data. This file
 does not know what the content will be. Templates run in the sandboxed Jinja of transformers.
@@ -6,7 +6,9 @@ does not know what the content will be. Templates run in the sandboxed Jinja of 
 
 from __future__ import annotations
 
+import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,9 +32,10 @@ _LONGEST_REASON = 200  # characters
 class Template:
     """What stands around the user's content.
 
-    `before` and `after` are token ids, BOS included where the model wants one. `lead` is text that has to open the
-    content: the system text, where the template has no place for it, else empty. `chat` tells whether there was a
-    chat template; `notes` are facts for the user.
+    `before` and `after` are token ids, BOS included where the model wants one; `between` those behind each content but
+    the last, where earlier turns stand before it. `lead` is text that has to open the content: the system text, where
+    the template has no place for it, else empty. `chat` tells whether there was a chat template; `notes` are facts for
+    the user.
     """
 
     before: list[int]
@@ -40,39 +43,51 @@ class Template:
     lead: str
     chat: bool
     notes: tuple[str, ...] = ()
+    between: tuple[list[int], ...] = ()
 
 
-def split_template(tokenizer: PreTrainedTokenizerFast, encoder: DataEncoder, system: str) -> Template:
-    """Render the chat template once around a mark and split it there; an empty `system` means no system message.
+def split_template(tokenizer: PreTrainedTokenizerFast, encoder: DataEncoder, system: str, turns: int = 0) -> Template:
+    """Render the chat template once around marks and split it there; an empty `system` means no system message.
 
-    Raises UnsupportedModelError if the template fails, or does not give the content back as it is, exactly once.
+    `turns`: so many times the user has asked and the model has answered before: the contents are question, answer,
+    question, ..., and at last the question that is open.
+    Raises UnsupportedModelError if the template fails, or does not give every content back as it is, once and in order.
     """
     if not tokenizer.chat_template:
-        return Template(_with_bos(tokenizer, []), [], system, chat=False, notes=(NO_TEMPLATE,))
-    content_mark, system_mark = _mark(), _mark()
-    rendered = _render_with_system(tokenizer, content_mark, system_mark) if system else None
+        between: tuple[list[int], ...] = tuple([] for _ in range(2 * turns))
+        return Template(_with_bos(tokenizer, []), [], system, chat=False, notes=(NO_TEMPLATE,), between=between)
+    contents, system_mark = [_mark() for _ in range(2 * turns + 1)], _mark()
+    rendered = _render_with_system(tokenizer, contents, system_mark) if system else None
     refused = bool(system) and rendered is None
     if rendered is None:
-        rendered = _render(tokenizer, [{"role": "user", "content": content_mark}])
-    if (times := rendered.count(content_mark)) != 1:
+        rendered = _render(tokenizer, _messages(contents))
+    for mark in contents:
+        if (times := rendered.count(mark)) != 1:
+            raise UnsupportedModelError(
+                f"the model's chat template gives the user's message back {times} times instead of once",
+                hint="choose a model whose chat template takes plain text messages",
+            )
+    gaps = re.split("|".join(contents), rendered)
+    if sorted(contents, key=rendered.index) != contents:
         raise UnsupportedModelError(
-            f"the model's chat template gives the user's message back {times} times instead of once",
-            hint="choose a model whose chat template takes plain text messages",
+            "the model's chat template does not keep messages in their order",
+            hint="choose a model whose chat template does",
         )
     sides: list[list[int]] = []
-    for side in rendered.split(content_mark):
+    for gap in gaps:
         ids: list[int] = []
-        for number, text in enumerate(side.split(system_mark)):
+        for number, text in enumerate(gap.split(system_mark)):
             # The system text stands in every gap but the first, that is, in one place at most.
             ids += encoder.encode(system) if number else []
             ids += _template_ids(tokenizer, encoder, text, opens=not sides and not number)
         sides.append(ids)
     return Template(
         before=_with_bos(tokenizer, sides[0]),
-        after=sides[1],
+        after=sides[-1],
         lead=system if refused else "",
         chat=True,
         notes=(NO_SYSTEM_ROLE,) if refused else (),
+        between=tuple(sides[1:-1]),
     )
 
 
@@ -81,14 +96,19 @@ def _mark() -> str:
     return f"mark{secrets.token_hex(16)}"
 
 
-def _render_with_system(tokenizer: PreTrainedTokenizerFast, content: str, system: str) -> str | None:
+def _messages(contents: Sequence[str]) -> list[dict[str, str]]:
+    """User and assistant by turns."""
+    roles = ("user", "assistant")
+    return [{"role": roles[number % 2], "content": content} for number, content in enumerate(contents)]
+
+
+def _render_with_system(tokenizer: PreTrainedTokenizerFast, contents: Sequence[str], system: str) -> str | None:
     """The rendered template, or None if it refuses a system message, drops it or repeats it."""
-    messages = [{"role": "system", "content": system}, {"role": "user", "content": content}]
     try:
-        rendered = _render(tokenizer, messages)
+        rendered = _render(tokenizer, [{"role": "system", "content": system}, *_messages(contents)])
     except UnsupportedModelError:
         return None  # If the system message was not the reason, the template fails again without it.
-    return rendered if rendered.count(system) == rendered.count(content) == 1 else None
+    return rendered if rendered.count(system) == rendered.count(contents[0]) == 1 else None
 
 
 def _render(tokenizer: PreTrainedTokenizerFast, messages: list[dict[str, str]]) -> str:

@@ -10,16 +10,22 @@ from spsl_cli.render.sanitise import clean, escape_unsafe, strip_controls
 from spsl_cli.render.streams import Streams
 
 
-def write_answer(streams: Streams, text: str) -> None:
+def write_answer(streams: Streams, text: str, *, markdown: bool = False) -> None:
     """Write `text` with exactly one newline at its end; on a terminal without hidden format characters too.
 
+    With `markdown` (the text is a model's, not a document's) its Markdown is drawn where escape codes are allowed.
     Raises what `Stream.write` raises.
     """
-    streams.out.write(answer_text(streams, text))
+    if markdown and streams.out.styled:
+        from spsl_cli.render.markdown import write_markdown  # noqa: PLC0415 - Rich is slow to import
+
+        write_markdown(streams.out, answer_text(streams, text))
+    else:
+        streams.out.write(answer_text(streams, text))
 
 
 def answer_text(streams: Streams, text: str) -> str:
-    """`text` as `write_answer` writes it, for a file as well: no control sequences, one newline at its end."""
+    """`text` as it was written, for a file as well: no control sequences, one newline at its end."""
     safe = clean(text) if streams.out.is_terminal else strip_controls(text)
     return safe.rstrip("\n") + "\n"
 

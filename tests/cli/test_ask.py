@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 
 import pytest
@@ -96,16 +95,6 @@ def test_several_questions(model, note):
     answers = json.loads(result.stdout)
     assert answers["schema"] == "spsl.answers/1"
     assert [answer["question"] for answer in answers["answers"]] == ["Why?", "When?"]
-
-
-def test_summarize_a_folder(model, note, tmp_path):
-    (tmp_path / "other.md").write_text("# Other\n\nSecond text.\n", encoding="utf-8")
-    result = spsl("summarize", note.parent, "--model", model, "--max-new-tokens", 6, "--json", "--length", "short")
-    answer = json.loads(result.stdout)
-    assert result.returncode == 0
-    assert answer["command"] == "summarize"
-    assert answer["question"] is None
-    assert [os.path.basename(document["path"]) for document in answer["documents"]] == ["note.txt", "other.md"]  # noqa: PTH119
 
 
 def test_standard_input_is_a_document(model):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
 
 import pytest
 
 from tests.cli.run import check_failed, spsl
+from tests.unit.test_models_pull import COMMIT, FakeHub, use_hub
 
 
 def test_models_show(model):
@@ -18,6 +20,73 @@ def test_models_show(model):
 
 def test_models_show_of_nothing(tmp_path):
     check_failed(spsl("models", "show", tmp_path / "none", "--json"), 5, "none")
+
+
+@pytest.fixture
+def hub(model, tmp_path, monkeypatch):
+    """A Hub made up on this machine, with the tiny model as org/tiny."""
+    with FakeHub() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            server.publish(COMMIT, model)
+            use_hub(server, tmp_path / "hub", monkeypatch)
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_models_pull_fetches_what_a_run_offline_uses(hub, note):
+    pulled = spsl("models", "pull", "org/tiny", "--json")
+    facts = json.loads(pulled.stdout)
+    assert facts["schema"] == "spsl.model/1"
+    assert (facts["id"], facts["revision"], facts["license"], facts["kind"]) == ("org/tiny", COMMIT, "mit", "hub")
+    assert "fetch model" in pulled.stderr.decode()
+    hub.asked.clear()
+    assert json.loads(spsl("models", "show", "org/tiny", "--offline", "--json").stdout)["path"] == facts["path"]
+    listed = json.loads(spsl("models", "list", "--json").stdout)["models"]
+    assert facts["path"] in [each["path"] for each in listed]
+    answered = spsl("ask", note, "When?", "--model", "org/tiny", "--offline", "--max-new-tokens", "2")
+    assert answered.returncode == 0
+    assert hub.asked == []
+
+
+def test_models_pull_tells_people_where_the_model_lies(hub):
+    pulled = spsl("models", "pull", "org/tiny", "--quiet")
+    assert pulled.returncode == 0
+    assert COMMIT in pulled.stdout.decode()
+    assert pulled.stderr == b""
+
+
+def test_models_pull_of_a_model_here_fetches_nothing(model):
+    facts = json.loads(spsl("models", "pull", model, "--json").stdout)
+    assert (facts["path"], facts["kind"]) == (str(model), "folder")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [(["org/none"], ["no model org/none"]), (["org/tiny", "--revision", "v9"], ["no revision 'v9'"])],
+)
+def test_models_pull_of_what_is_not_there(hub, arguments, words):
+    check_failed(spsl("models", "pull", *arguments, "--json"), 5, *words)
+
+
+def test_models_pull_finds_a_missing_tokenizer_at_once(hub):
+    for name in [name for name in hub.commits[COMMIT] if "token" in name]:
+        del hub.commits[COMMIT][name]
+    check_failed(spsl("models", "pull", "org/tiny"), 5, "tokenizer")
+
+
+def test_models_pull_without_a_network(monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    check_failed(spsl("models", "pull", "org/tiny"), 5, "org/tiny", "offline")
+
+
+def test_models_pull_refuses_to_be_offline(monkeypatch):
+    check_failed(spsl("models", "pull", "org/tiny", "--offline"), 2, "--offline")
+    monkeypatch.setenv("SPSL_OFFLINE", "1")
+    check_failed(spsl("models", "pull", "org/tiny"), 2, "SPSL_OFFLINE")
 
 
 def test_doctor_tells_where_each_setting_comes_from(model, tmp_path, monkeypatch):
@@ -77,3 +146,13 @@ def test_doctor_without_a_model_still_tells_the_rest(tmp_path):
     assert "none" in report["model"]["error"]
     assert report["plan"] == []
     assert report["settings"]["device"]["value"] == "auto"
+
+
+def test_doctor_tells_of_misspelt_variables(model, monkeypatch):
+    monkeypatch.setenv("SPSL_MODLE", "secret-value")
+    told = spsl("doctor", "--model", model, "--json")
+    (warning,) = json.loads(told.stdout)["warnings"]
+    assert warning.endswith("SPSL_MODLE is not known and has no effect: did you mean SPSL_MODEL?")
+    assert told.stderr.decode() == f"spsl: warning: {warning}\n"
+    assert b"secret-value" not in told.stdout + told.stderr
+    assert warning in spsl("models", "show", model, "--quiet").stderr.decode()

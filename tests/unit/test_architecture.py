@@ -10,7 +10,24 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[2] / "spsl_cli"
-STAGES = ("documents", "citing", "prompting", "models", "decoding", "render", "storage", "bench", "cli", "session")
+STAGES = (
+    "documents",
+    "citing",
+    "prompting",
+    "models",
+    "decoding",
+    "render",
+    "storage",
+    "bench",
+    "cli",
+    "session",
+    "workflows",
+)
+_PROMPTS = [  # the command line knows what can be asked for, not how prompts are made
+    f"spsl_cli.prompting.{path.stem}"
+    for path in (PACKAGE / "prompting").glob("*.py")
+    if path.stem not in ("wording", "__init__")
+]
 FORBIDDEN = {
     "documents": {"torch", "transformers", *(f"spsl_cli.{name}" for name in STAGES if name != "documents")},
     "citing": {
@@ -23,12 +40,16 @@ FORBIDDEN = {
     "models": {f"spsl_cli.{name}" for name in STAGES if name != "models"},
     "prompting": {
         "torch",
-        *(f"spsl_cli.{name}" for name in ("models", "decoding", "render", "storage", "bench", "cli", "session")),
+        *(
+            f"spsl_cli.{name}"
+            for name in ("models", "decoding", "render", "storage", "bench", "cli", "session", "workflows")
+        ),
     },
     "storage": {f"spsl_cli.{name}" for name in STAGES if name != "storage"},
     "bench": {"spsl_cli.render", "spsl_cli.cli"},
-    "cli": {"torch", "transformers", "spsl_cli.decoding", "spsl_cli.prompting"},
-    "session": {"spsl_cli.render", "spsl_cli.cli", "spsl_cli.bench"},
+    "cli": {"torch", "transformers", "spsl_cli.decoding", *_PROMPTS},
+    "session": {"spsl_cli.render", "spsl_cli.cli", "spsl_cli.bench", "spsl_cli.workflows"},
+    "workflows": {"spsl_cli.render", "spsl_cli.cli", "spsl_cli.bench"},
 }
 
 

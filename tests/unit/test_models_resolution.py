@@ -62,7 +62,7 @@ def answer(monkeypatch, outcome) -> None:
 
 
 def files(*names: str, size: int = 1000) -> SimpleNamespace:
-    return SimpleNamespace(siblings=[SimpleNamespace(rfilename=name, size=size) for name in names])
+    return SimpleNamespace(sha=COMMIT, siblings=[SimpleNamespace(rfilename=name, size=size) for name in names])
 
 
 def test_importing_the_package_is_light_and_knows_nothing_of_its_users():
@@ -196,10 +196,16 @@ def test_only_what_may_be_loaded_is_downloaded(caches, monkeypatch, capfd):
     answer(monkeypatch, files("config.json", "model.safetensors", "tokenizer.json", "pytorch_model.bin", "onnx/x.json"))
     source = resolve("org/tiny", progress=lambda *step: seen.append(step))
     assert source.revision == COMMIT
-    assert "*.bin" not in asked[0]["allow_patterns"]
-    assert "*.safetensors" in asked[0]["allow_patterns"]
-    assert seen[0] == ("fetch model", 0, None, "bytes")
-    assert [done for _, done, total, _ in seen[1:-1] if total == 3000] == [350, 700, 1000, 1500, 2999]
+    # The configuration comes first; last, the branch's name is pointed to the commit, whose files are all there then.
+    assert [(call["revision"], call["allow_patterns"]) for call in (asked[0], asked[2])] == [
+        (COMMIT, ["config.json"]),
+        (None, ["config.json"]),
+    ]
+    assert asked[1]["revision"] == COMMIT
+    assert "*.bin" not in asked[1]["allow_patterns"]
+    assert "*.safetensors" in asked[1]["allow_patterns"]
+    assert seen[0] == ("look up model", 0, None, "")
+    assert [done for _, done, total, _ in seen[1:-1] if total == 3000] == [0, 350, 700, 1000, 1500, 2999]
     assert seen[-1] == ("fetch model", 3000, 3000, "bytes")
     assert capfd.readouterr() == ("", "")
 

@@ -1,0 +1,156 @@
+"""Documents too long for one prompt: asked part by part, and the parts' answers merged, in as many levels as it takes.
+
+That it was done so is a warning, and the parts are in the answer's JSON; nothing is left out silently.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from spsl_cli.answer import Answer
+from spsl_cli.documents import Collection, Document, Page
+from spsl_cli.errors import PromptTooLongError
+from spsl_cli.request import Request
+from spsl_cli.session import Session
+from spsl_cli.workflows.one_prompt import answer_once
+
+if TYPE_CHECKING:
+    from spsl_cli.prompting.wording import Stage
+
+NOT_FOUND = "not found"
+"""How the answer of a part begins that has nothing on the question; the prompt asks for it."""
+
+SMALLER = 0.85
+"""What is left of a part's limit when one of the parts turns out not to fit after all."""
+
+LEAST_LIMIT = 64
+"""Tokens: with less room for documents there is no use in asking."""
+
+BETWEEN = 2
+"""Tokens that may stand between two pieces of a text, besides those of the pieces."""
+
+
+def answer_in_parts(
+    session: Session, collection: Collection, request: Request, why: PromptTooLongError, begun: float
+) -> Answer:
+    """Answer from documents that do not fit into one prompt by `why`; `begun` as for `answer_once`.
+
+    Ctrl-C after the first part ends it with what the parts so far have said. Raises `why` again where the model's
+    context has no room for parts.
+    """
+    work = _Work(session, request, begun)
+    answers = work.of_parts(collection, why)
+    session.notice(f"the documents are {why.excess:,} tokens too long for one prompt: answered in {len(answers)} parts")
+    parts = tuple(answers)
+    told = [part for part in parts if not part.text.casefold().startswith(NOT_FOUND)] or [parts[0]]
+    unmerged = request.schema is not None  # parts answer freely
+    while (len(told) > 1 or unmerged) and not session.interrupts.seen:
+        texts = Collection(tuple(_as_document(number, part) for number, part in enumerate(told, start=1)))
+        try:
+            told, unmerged = [work.merged(texts)], False
+        except PromptTooLongError as too_long:
+            fewer = work.of_parts(texts, too_long, stage="merge")
+            if len(fewer) >= len(told):
+                raise
+            told = fewer
+    if len(told) > 1:
+        session.notice("interrupted: the answers of the parts are not merged")
+    return _whole(collection, told, work, parts)
+
+
+class _Work:
+    """Every prompt that is answered on the way, for the sums at the end."""
+
+    def __init__(self, session: Session, request: Request, begun: float) -> None:
+        self.session, self.request, self.begun = session, request, begun
+        self.answers: list[Answer] = []
+
+    def merged(self, texts: Collection) -> Answer:
+        """One answer from the parts' answers."""
+        request = replace(self.request, stage="merge", note="merging")
+        return self._answer(texts, request)
+
+    def of_parts(self, collection: Collection, why: PromptTooLongError, stage: Stage = "part") -> list[Answer]:
+        """The answers of as many parts as are needed, or of those before Ctrl-C."""
+        limit = self._limit(collection, stage)
+        while limit >= LEAST_LIMIT:
+            parts = self._split(collection, limit)
+            try:
+                return self._each(parts, stage)
+            except PromptTooLongError:
+                limit = int(limit * SMALLER)
+        raise why
+
+    def _each(self, parts: Sequence[tuple[Document, ...]], stage: Stage) -> list[Answer]:
+        requests = [
+            replace(self.request, stage=stage, schema=None, note=f"part {number} of {len(parts)}")
+            for number in range(1, len(parts) + 1)
+        ]
+        for documents, request in zip(parts, requests, strict=True):  # all of them, before the first is read
+            self.session.check_fits(Collection(documents), request)
+        answers: list[Answer] = []
+        for documents, request in zip(parts, requests, strict=True):
+            try:
+                answers.append(self._answer(Collection(documents), request))
+            except KeyboardInterrupt:
+                if not answers:
+                    raise
+            if self.session.interrupts.seen:
+                break
+        return answers
+
+    def _answer(self, collection: Collection, request: Request) -> Answer:
+        self.answers.append(answer_once(self.session, collection, request, self.begun))
+        return self.answers[-1]
+
+    def _limit(self, collection: Collection, stage: Stage) -> int:
+        """Tokens that a prompt has for its documents."""
+        session, nothing = self.session, replace(collection.documents[0], pages=(Page(1, ""),))
+        request = replace(self.request, stage=stage)
+        loaded, settings = session.load(), session.settings
+        frame = request.prompt(loaded.tokenizer, Collection((nothing,)), settings.system)
+        return loaded.context_length - settings.max_new_tokens - len(frame.ids)
+
+    def _split(self, collection: Collection, limit: int) -> list[tuple[Document, ...]]:
+        from spsl_cli.prompting.data_tokens import DataEncoder  # noqa: PLC0415 seconds
+        from spsl_cli.prompting.parts import split  # noqa: PLC0415
+
+        encoder = DataEncoder(self.session.load().tokenizer)  # type: ignore[arg-type]  # as in `Request.prompt`
+        names = [PurePath(document.path).name for document in collection.documents]
+        overhead = max(len(encoder.encode(f"Document 100: {name}\n[page 1000]\n\n")) for name in names)
+        return split(collection.documents, lambda text: len(encoder.encode(text)) + BETWEEN, limit, overhead)
+
+
+def _as_document(number: int, part: Answer) -> Document:
+    """What a part has said, as a text to be read."""
+    where = ", ".join(PurePath(path).name for path in part.covers)
+    return Document(f"part {number} ({where})", "", "text/plain", (Page(1, part.text),))
+
+
+def _whole(collection: Collection, told: Sequence[Answer], work: _Work, parts: tuple[Answer, ...]) -> Answer:
+    """The last answer, as one from all documents, with the sums of all that was done for it."""
+    last = told[-1]
+    tokens = dict.fromkeys((document.path for document in collection.documents), 0)
+    for part in parts:
+        for document, count in zip(part.collection.documents, part.document_tokens, strict=True):
+            tokens[document.path] += count
+    timing = replace(
+        last.timing,
+        prefill_s=sum(answer.timing.prefill_s for answer in work.answers),
+        decode_s=sum(answer.timing.decode_s for answer in work.answers),
+        total_s=time.perf_counter() - work.begun,
+    )
+    return replace(
+        last,
+        text="\n\n".join(answer.text for answer in told),
+        collection=collection,
+        document_tokens=tuple(tokens.values()),
+        timing=timing,
+        parts=parts,
+        steps=tuple(answer for answer in work.answers if answer is not last),
+        finish_reason="interrupted" if work.session.interrupts.seen else last.finish_reason,
+    )
