@@ -236,3 +236,12 @@ def test_presumed_costs_of_a_row():
     assert few.draft < dense.draft
     assert batch.row > dense.row
     assert (batch.draft, batch.refresh) == (dense.draft, dense.refresh)
+
+
+def test_a_sure_token_does_not_make_all_drafts_sure():
+    """One that no other could be drawn for, as under a grammar or top-k 1, leads by infinitely many nats."""
+    controller = CalibratedController(StepCosts())
+    controller.observe(Source.SPARSE, [Evidence(0.0, margin=float("inf"), coverage=0.9)], 1)
+    for _ in range(60):
+        controller.observe(Source.SPARSE, [Evidence(0.3, margin=0.5, coverage=0.9)], 1)
+    assert controller.typical.margin < 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.server
 import json
 import random
+import re
 import threading
 
 import pytest
@@ -106,7 +107,7 @@ BAD = [
     ('{"maximum": 1e999}', "1e999"),
     ('{"maximum": ' + "9" * 5000 + "}", "is not JSON"),
     ({"type": "strin"}, "strin"),
-    ({"type": "array", "items": 7}, "7"),
+    ({"type": "array", "items": 7}, "object or boolean"),
     ({"enum": []}, "Unsatisfiable"),
     ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "Unsatisfiable"),
     ({"not": {"type": "string"}}, "not"),
@@ -130,8 +131,8 @@ def test_schemas_that_are_refused_in_one_line(write, schema, reason):
     with pytest.raises(UsageError) as refused:
         load_schema(path)
     line = str(refused.value)
-    assert reason in line
     assert str(path) in line
+    assert reason in line.replace(str(path), "")
     assert "\n" not in line
     assert len(line) < 600
 
@@ -341,12 +342,11 @@ def test_models_that_no_schema_can_be_enforced_on():
         ("[" * 100_000 + "]" * 100_000, {}, "too deeply"),
         ('{"of":' * 400 + "{}" + "}" * 400, TREE, "too deeply"),
         ('"' + "x" * 10_000 + '"', {"type": "integer"}, "not of type"),
-        ("0.35", {"multipleOf": 0.1}, "multiple"),
+        ("0.35", {"multipleOf": 0.1}, r"\$: 0.35 is not a multiple of 0.1"),
+        ("-1e400", {"type": "number"}, "-1e400 is too large"),
     ],
 )
 def test_the_check_says_why_in_one_line(text, schema, reason):
-    import re  # noqa: PLC0415
-
     told = check(text, schema)
     assert re.search(reason, told)
     assert "\n" not in told
@@ -359,7 +359,9 @@ def test_the_check_says_why_in_one_line(text, schema, reason):
         ('{"name": "\\ud83d\\ude00", "pages": []}', RECORD),
         (" \n[]\n", {"type": "array"}),
         ("0.3", {"type": "number", "multipleOf": 0.1}),
-        ("1e400", {"type": "number", "minimum": 3}),
+        ("1" + "0" * 40, {"multipleOf": 0.1}),
+        ("1.0", {"type": "integer"}),
+        ("1e-400", {"maximum": 0.1}),
         ("[1, 1.0]", {"type": "array", "items": {"const": 1}}),
         ('{"of": {"of": {}}}', TREE),
     ],

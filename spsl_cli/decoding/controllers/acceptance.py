@@ -12,6 +12,9 @@ from collections.abc import Sequence
 
 from spsl_cli.decoding.controllers.base import Evidence
 
+SURE = 8.0
+"""Nats: a larger margin, as of a token that no other could be drawn for, says nothing more."""
+
 
 class OnlineLogistic:
     """P(outcome | x) = sigmoid(weights . x), the weights known to within a covariance.
@@ -61,7 +64,7 @@ def sparse_features(evidence: Evidence, depth: int) -> tuple[float, ...]:
     return (
         1.0,
         min(evidence.entropy, 8.0),
-        min(evidence.margin, 8.0),
+        min(evidence.margin, SURE),
         math.log1p(depth),
         math.log1p(evidence.match) if evidence.match > 0 else 0.0,
         math.log1p(-evidence.match) if evidence.match < 0 else 0.0,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from spsl_cli.decoding.config import K_MAX
-from spsl_cli.decoding.controllers.acceptance import OnlineLogistic, lookup_features, sparse_features
+from spsl_cli.decoding.controllers.acceptance import SURE, OnlineLogistic, lookup_features, sparse_features
 from spsl_cli.decoding.controllers.base import Drafted, Evidence, Plan, Source
 from spsl_cli.decoding.costs import StepCosts
 
@@ -154,7 +154,7 @@ class CalibratedController:
             self.sparse.observe(sparse_features(evidence, depth), stood)
             self.typical = Evidence(
                 FADING * self.typical.entropy + (1 - FADING) * evidence.entropy,
-                FADING * self.typical.margin + (1 - FADING) * evidence.margin,
+                FADING * self.typical.margin + (1 - FADING) * min(evidence.margin, SURE),
                 0,
                 FADING * self.typical.coverage + (1 - FADING) * evidence.coverage,
             )
