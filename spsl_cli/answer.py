@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from spsl_cli.citing.citations import Citation
+from spsl_cli.citing.passages import LookedAt
 from spsl_cli.documents.document import Collection
 from spsl_cli.documents.wording import ranges
 from spsl_cli.events import Comparison, SpeculationStats
@@ -50,7 +51,7 @@ class Answer:
     `token_ids` are the new tokens as decoded, `prompt_ids` what they followed; `reused` of those were read before.
     `parts`: what the documents' parts said, where they did not fit into one prompt; `steps` every other decoding that
     went before this one's tokens. `thinking` is what a reasoning model wrote before the text, `structured` the text's
-    JSON where a schema was given.
+    JSON where a schema was given; `looked_at` are passages that its tokens attended to, which prove nothing.
     """
 
     command: str
@@ -72,6 +73,7 @@ class Answer:
     steps: tuple[Answer, ...] = ()
     thinking: str = ""
     structured: Any = None
+    looked_at: tuple[LookedAt, ...] = ()
 
     @property
     def covers(self) -> tuple[str, ...]:
@@ -99,6 +101,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "documents": documents_json(answer.collection, answer.document_tokens),
         "skipped": skipped_json(answer.collection),
         "citations": [_citation_json(citation) for citation in answer.citations],
+        "looked_at": [_looked_at_json(passage) for passage in answer.looked_at],
         "usage": _usage([*answer.steps, answer]),
         "timing": asdict(answer.timing),
         "speculation": speculation_json(summed([*(step.stats for step in answer.steps), answer.stats])),
@@ -139,6 +142,18 @@ def summed(decodings: Sequence[SpeculationStats]) -> SpeculationStats:
     sums = {name: sum(getattr(stats, name) for stats in decodings) for name in _SUMMED}
     histogram = sum((Counter(stats.k_histogram) for stats in decodings), Counter[int]())
     return replace(last, **sums, k_histogram=dict(sorted(histogram.items())), plain_step_s=None)
+
+
+def _looked_at_json(passage: LookedAt) -> dict[str, Any]:
+    place = passage.place
+    return {
+        "path": passage.path,
+        "page": place.page,
+        "label": place.label,
+        "line": place.line,
+        "text": passage.text,
+        "weight": passage.weight,
+    }
 
 
 def _citation_json(citation: Citation) -> dict[str, Any]:

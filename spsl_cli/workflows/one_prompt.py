@@ -14,6 +14,7 @@ from spsl_cli.model_facts import memory_errors
 from spsl_cli.narration import Narrator
 from spsl_cli.request import Request
 from spsl_cli.session import Session
+from spsl_cli.workflows.looking import passages_looked_at
 
 if TYPE_CHECKING:
     from spsl_cli.decoding.run import DecodingRun
@@ -44,9 +45,14 @@ def answer_once(session: Session, collection: Collection, request: Request, begu
             comparison = compare_with_plain(run, session.report, lambda: session.interrupts.seen)
             if comparison is None:
                 session.notice("interrupted: no comparison with autoregressive decoding")
+        text = narrator.text.strip()
+        looks = not session.interrupts.seen
+        looked = passages_looked_at(prepared, collection, request, text, token_ids) if looks else ()
     if narrator.thinking_open:
         session.notice("the answer ended while the model was thinking; give more --max-new-tokens")
     session.report(Finished(finish_reason, stats, comparison))
+    for passage in looked:
+        session.notice(passage.told(), warning=False)
     if session.reuse is not None:
         if request.stage != "merge":  # nobody asks again about what a model has said of parts
             session.reuse.keep(run, prompt.documents_end)
@@ -54,7 +60,7 @@ def answer_once(session: Session, collection: Collection, request: Request, begu
     return Answer(
         command=request.task,
         question=request.question,
-        text=narrator.text.strip(),
+        text=text,
         finish_reason=finish_reason,
         model=prepared.facts,
         collection=collection,
@@ -74,6 +80,7 @@ def answer_once(session: Session, collection: Collection, request: Request, begu
         warnings=tuple(session.warnings),
         reused=run.reused,
         thinking=narrator.thinking.strip(),
+        looked_at=looked,
     )
 
 
