@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
-from spsl_cli import threads
+from spsl_cli import threads, warm_start
 from spsl_cli.answer import ModelFacts
 from spsl_cli.config import Settings
 from spsl_cli.decoder_settings import decode_config, sampling_config
@@ -110,6 +110,7 @@ class Session:
             return self._loaded
         begun = time.perf_counter()
         self.report(Progress("start engine", 0, None))
+        warm_start.finish()
         from spsl_cli import models  # noqa: PLC0415 these take seconds
         from spsl_cli.decoding.decoder import SparseSpecDecoder  # noqa: PLC0415
         from spsl_cli.native.library import native_library  # noqa: PLC0415

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from spsl_cli import warm_start
 from spsl_cli.answer import Answer, answer_json
 from spsl_cli.cli.options import (
     AsJson,
@@ -69,7 +70,7 @@ def chat(
     request = Request("ask", cite=checked_cite(cite), template=own_wording(settings))
     streams = Streams.detect(plain=plain)
     with Interrupts() as interrupts:
-        with make_reporter(streams, quiet=quiet, plain=plain) as report:
+        with warm_start.begun(), make_reporter(streams, quiet=quiet, plain=plain) as report:
             session = Session(settings, report, interrupts)
             for warning in unknown_variables(os.environ):
                 session.notice(warning)

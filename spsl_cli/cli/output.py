@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, cast, get_args
 
 import typer
 
+from spsl_cli import warm_start
 from spsl_cli.answer import Answer, answer_json, answers_json
 from spsl_cli.config import Settings
 from spsl_cli.documents import Collection
@@ -79,7 +80,7 @@ def run_and_deliver(settings: Settings, delivery: Delivery, work: Callable[[Sess
     target = None if delivery.output is None else checked_target(delivery.output)
     reporter = make_reporter(streams, quiet=delivery.quiet, plain=delivery.plain, json_stream=delivery.json_stream)
     with Interrupts() as interrupts:
-        with reporter as report:
+        with warm_start.begun(), reporter as report:
             session = Session(settings, report, interrupts)
             for warning in unknown_variables(os.environ):
                 session.notice(warning)

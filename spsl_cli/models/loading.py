@@ -7,6 +7,8 @@ not made up at random.
 from __future__ import annotations
 
 import importlib.util
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -188,8 +190,12 @@ def _read(folder: Path, options: dict[str, Any]) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
 
     tokenizer = AutoTokenizer.from_pretrained(folder, **_LOCAL_ONLY)
-    read: Any = AutoModelForCausalLM.from_pretrained(folder, **options)
-    model, info = read
+
+    def read() -> Any:
+        return AutoModelForCausalLM.from_pretrained(folder, **options)
+
+    compiler = "torch._dynamo.eval_frame" in sys.modules
+    model, info = read() if compiler or "device_map" in options else _without_compiler(read)
     if info["missing_keys"]:  # transformers would have filled them with random numbers
         missing = sorted(info["missing_keys"])
         raise ModelUnavailableError(
@@ -197,6 +203,35 @@ def _read(folder: Path, options: dict[str, Any]) -> tuple[Any, Any]:
             hint="it may be made for another task than generating text, or be incomplete",
         )
     return model, tokenizer
+
+
+def _without_compiler(read: Callable[[], Any]) -> Any:
+    """What `read` gives, which makes a model without numbers first and gives it its values then.
+
+    Random numbers and positions without numbers are computed by functions of torch's compiler, which take half a second
+    to import. Here the random ones are left out, and positions are true ones for that while. A model that mixes those
+    with weights without numbers is made in torch's own way.
+    """
+    import torch  # noqa: PLC0415
+    from torch.nn import init  # noqa: PLC0415
+
+    normal, arange = init.normal_, torch.arange
+
+    def drawn(tensor: torch.Tensor, *arguments: Any, **options: Any) -> torch.Tensor:
+        return tensor if tensor.is_meta else normal(tensor, *arguments, **options)
+
+    def counted(*arguments: Any, device: Any = None, **options: Any) -> torch.Tensor:
+        return arange(*arguments, device="cpu" if device is None else device, **options)
+
+    init.normal_, torch.arange = drawn, counted
+    try:
+        return read()
+    except RuntimeError as error:
+        if "meta" not in str(error):
+            raise
+    finally:
+        init.normal_, torch.arange = normal, arange
+    return read()
 
 
 def _explained(error: Exception, source: ModelSource, device: str) -> SpslError:

@@ -119,6 +119,24 @@ class Outcome:
         """Of a run that has ended; `comparison` is one told before the end."""
         return cls(finished.stats, finished.finish_reason, finished.comparison or comparison, label)
 
+    def brief(self) -> tuple[str, ...]:
+        """The facts that fit into one line of 80 cells, most telling first; more only where more was asked for."""
+        stats = self.stats
+        facts = [f"{amount(stats.new_tokens, None, 'tokens')} in {duration(stats.decode_s)}"]
+        if stats.tokens_per_s > 0:
+            facts[0] += f" ({tokens_per_s(stats)}/s)"
+        if self.finish_reason != "stop":
+            facts.append({"length": "length limit"}.get(self.finish_reason, self.finish_reason))
+        facts.append(
+            f"accepted {count(stats.accepted)} of {count(stats.drafted)}" if stats.drafted else self._drafting()[0]
+        )
+        told = speedup(stats, self.comparison)
+        if told != UNKNOWN:
+            facts.append(told.replace("x ", "x AR "))
+        if self.comparison is not None:
+            facts.append(agreement(self.comparison))
+        return tuple(facts)
+
     def groups(self) -> tuple[tuple[str, ...], ...]:
         """The facts, most telling first, in groups that belong together."""
         stats = self.stats

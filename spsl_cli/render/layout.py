@@ -103,18 +103,16 @@ def _decoding(frame: Frame, height: int) -> list[Line]:
 
 
 def outcome_lines(outcome: Outcome, columns: int, glyphs: Glyphs) -> list[Line]:
-    """What stays of an answer's panel: a line for each group of facts, broken between facts where it is narrow."""
+    """What stays of an answer's panel: one line, more where the terminal is narrow; broken between facts."""
     cells = min(columns - 1, _WIDEST)
     lines = [Line().add(crop(one_line(outcome.label), cells, glyphs.ellipsis), "bold")] if outcome.label else []
     mark, style = (glyphs.done, "accepted") if outcome.whole else (glyphs.stopped, "rejected")
-    for at, group in enumerate(filter(None, outcome.groups())):
-        line = Line().add(f"{mark} " if at == 0 else "  ", style)
-        fresh = line.width
-        for fact in group:
-            separator = "" if line.width == fresh else glyphs.separator
-            if separator and line.width + width(separator) + width(fact) > cells:
-                lines.append(line)
-                line, separator = Line().add("  "), ""
-            line.add(separator + crop(fact, cells - fresh, glyphs.ellipsis), "" if at == 0 else "dim")
-        lines.append(line)
-    return lines
+    line = Line().add(f"{mark} ", style)
+    fresh = line.width
+    for at, fact in enumerate(outcome.brief()):
+        separator = "" if line.width == fresh else glyphs.separator
+        if separator and line.width + width(separator) + width(fact) > cells:
+            lines.append(line)
+            line, separator = Line().add("  "), ""
+        line.add(separator + crop(fact, cells - fresh, glyphs.ellipsis), "" if at == 0 else "dim")
+    return [*lines, line]

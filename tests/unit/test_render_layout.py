@@ -237,11 +237,10 @@ def test_what_stays_is_short_and_fits(columns: int) -> None:
     lines = outcome_lines(outcome, columns, UNICODE)
     assert all(line.width < columns for line in lines)
     assert lines[0].text == "Why?"
-    if columns >= 80:
+    if columns == 80:
         assert [line.text for line in lines[1:]] == [
-            "\u2713 101 tokens in 5.0 s \u00b7 20.0 tokens/s \u00b7 complete",
-            "  accepted 75 of 100 drafted (75.0 %) \u00b7 mean accepted 3.00 \u00b7 25 rounds",
-            "  speedup over AR 1.62x measured \u00b7 identical to AR",
+            "\u2713 101 tokens in 5.0 s (20.0/s) \u00b7 accepted 75 of 100 \u00b7 1.62x AR measured",
+            "  identical to AR",
         ]
 
 
