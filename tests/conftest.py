@@ -6,12 +6,9 @@ import os
 
 import pytest
 
-for name in [
-    name
-    for name in os.environ
-    if name.startswith("SPSL_") and name not in ("SPSL_CACHE_DIR", "SPSL_TEST_DOCUMENTS", "SPSL_TEST_THREADS")
-]:
-    del os.environ[name]
+for name in [name for name in os.environ if name.startswith("SPSL_")]:
+    if name != "SPSL_CACHE_DIR" and not name.startswith("SPSL_TEST_"):
+        del os.environ[name]
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["SPSL_HISTORY"] = "off"
 os.environ["SPSL_CACHE"] = "off"  # nothing of a test is left in the user's cache, and nothing of it is used
