@@ -1,6 +1,7 @@
 """Our prompt against the bare chat template: the same model, texts and questions, scored in pairs.
 
-`SPSL_TEST_SQUAD` names a file in the format of SQuAD 1.1; `SPSL_TEST_QUESTIONS` how many of its questions are asked (200).
+`SPSL_TEST_SQUAD` names a file in the format of SQuAD 1.1; `SPSL_TEST_QUESTIONS` says how many of its questions are
+asked (200).
 """
 
 from __future__ import annotations
@@ -87,5 +88,7 @@ def test_the_prompt_costs_no_quality(capsys):
         means = [sum(pair[i] for pair in pairs) / len(pairs) for i in (0, 1)]
         mean, low, high = interval([ours - bare for bare, ours in pairs])
         with capsys.disabled():
-            print(f"\n{name}: bare {means[0]:.3f}, ours {means[1]:.3f}, {mean:+.3f} ({low:+.3f} to {high:+.3f})")
+            print(  # noqa: T201 the figures are what it is run for
+                f"\n{name}: bare {means[0]:.3f}, ours {means[1]:.3f}, {mean:+.3f} ({low:+.3f} to {high:+.3f})"
+            )
         assert high >= 0.0, f"the prompt costs {name}"
