@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -62,6 +63,8 @@ def ask(
     Example: spsl ask report.pdf "How many people were asked?"
     """
     paths, questions = (words, question) if question else (words[:-1], words[-1:])
+    if not paths and Path(words[-1]).exists():
+        raise UsageError(f"no question was given for {words[-1]}", hint="give it as the last argument or with -q")
     if not paths:
         hint = 'spsl ask PATH... "QUESTION"'
         raise UsageError(f"a question needs documents: {words[-1]!r} is the question", hint=hint)

@@ -12,6 +12,7 @@ from spsl_cli.config import resolve_settings
 from spsl_cli.errors import SpslError
 from spsl_cli.render import Streams, render_table, write_json
 from spsl_cli.reuse import kv_store
+from spsl_cli.run_history import history_file
 from spsl_cli.storage.kv_file import Header
 from spsl_cli.storage.kv_store import KvStore
 
@@ -39,7 +40,7 @@ def list_stored(*, as_json: AsJson = False, debug: Debug = False) -> None:  # no
 
 @cache.command("clear")
 def clear(*, debug: Debug = False) -> None:  # noqa: ARG001 read by main()
-    """Remove everything that is stored. Documents are read anew then.
+    """Remove the stored keys and values, so that documents are read anew. The history of runs is kept.
 
     Example: spsl cache clear
     """
@@ -48,7 +49,11 @@ def clear(*, debug: Debug = False) -> None:  # noqa: ARG001 read by main()
         count = store.clear()
     except OSError as error:
         raise SpslError(f"cannot clear {store.folder}: {error.strerror or error}", hint="remove it by hand") from error
-    Streams.detect().err.write(f"removed {count} stored file{'' if count == 1 else 's'}\n")
+    streams = Streams.detect()
+    streams.err.write(f"removed {count} stored file{'' if count == 1 else 's'}")
+    if (kept := history_file()).exists():
+        streams.err.write(f"; questions and answers are remembered in {kept}, which you may delete")
+    streams.err.write("\n")
 
 
 def _entry(header: Header) -> dict[str, Any]:

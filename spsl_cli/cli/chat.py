@@ -175,8 +175,12 @@ class _Talk:
     def _save(self, name: str) -> None:
         if not name:
             raise UsageError("/save needs the name of a file", hint="/save FILE")
-        path = Path(name).expanduser()
-        if path.exists():
+        try:
+            path = Path(name).expanduser()
+            there = path.exists()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise UsageError(f"/save {name!r} is not the name of a file: {error}", hint="give another name") from error
+        if there:
             raise UsageError(f"{path} is there already", hint="give another name")
         write_whole(path, self.conversation.transcript())
         self._say(f"written to {path}\n")

@@ -72,6 +72,8 @@ def _show(streams: Streams, plan: Plan) -> None:
         "new tokens at most": plan.new_tokens,
         "context of the model": plan.context_length,
     }
+    if plan.excess:
+        tokens["too long by"] = plan.excess
     render_table(streams, "tokens", ("what", "tokens"), [(name, f"{count:,}") for name, count in tokens.items()])
     if plan.prefill_s is not None:
         streams.out.write(f"\nreading takes about {duration(plan.prefill_s)}, at the pace of the last runs\n\n")

@@ -32,7 +32,7 @@ from spsl_cli.render.answer import json_text
 from spsl_cli.render.sanitise import strip_controls
 from spsl_cli.request import Request, own_wording
 from spsl_cli.session import Session
-from spsl_cli.workflows.output_folder import OutputFolder
+from spsl_cli.workflows.output_folder import OutputFolder, check_folder
 from spsl_cli.workflows.summaries import Summary, each_alone
 from spsl_cli.workflows.summaries import summarize as summarize_each
 
@@ -83,7 +83,9 @@ def summarize(
         )
         return
 
-    folder = output is not None and (output.endswith(SEPARATORS) or Path(output).is_dir())
+    folder = bool(output) and (str(output).endswith(SEPARATORS) or Path(str(output)).is_dir())
+    if folder:
+        check_folder(Path(str(output)))
     suffix = ".json" if as_json else ".md"
 
     def work(session: Session) -> Given:
@@ -91,9 +93,12 @@ def summarize(
         kept = None
         if folder:
             kept = OutputFolder(Path(output or ""), paths, suffix, content, session.notice)
+            collection = kept.without_own(collection)
             kept.check_names(collection.documents)
         summaries = summarize_each(session, collection, request, kept)
         text = None if folder else _text(summaries)
+        if output and not folder and len(summaries) > 1:
+            session.notice(f"all summaries are in {output}; end it with / for a file each", warning=False)
         made = [summary.made for summary in summaries if summary.made is not None]
         return Given(text, [summary.facts for summary in summaries], made, collection)
 

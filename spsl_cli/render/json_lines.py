@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Self
 
-from spsl_cli.events import Done, Event, Finished, RoundEvent, SpeculationStats
+from spsl_cli.events import Done, Event, Finished, Progress, RoundEvent, SpeculationStats
 from spsl_cli.render.answer import write_json
 from spsl_cli.render.streams import Streams
 
+INTERVAL_S = 0.1
 _WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -19,6 +21,7 @@ class JsonLinesReporter:
 
     def __init__(self, streams: Streams) -> None:
         self._streams = streams
+        self._stage, self._told = "", 0.0  # of the last progress
 
     def __enter__(self) -> Self:
         return self
@@ -29,8 +32,18 @@ class JsonLinesReporter:
         """Every line is out already."""
 
     def __call__(self, event: Event) -> None:
-        """Write one line. Raises what `Stream.write` raises."""
+        """Write one line, of a stage under way ten a second at most. Raises what `Stream.write` raises."""
+        if isinstance(event, Progress) and self._is_too_soon(event):
+            return
         write_json(self._streams, event_object(event))
+
+    def _is_too_soon(self, event: Progress) -> bool:
+        now = time.monotonic()
+        begins = self._stage != event.stage
+        if not begins and event.done != event.total and now - self._told < INTERVAL_S:
+            return True
+        self._stage, self._told = event.stage, now
+        return False
 
 
 def event_object(event: Event) -> dict[str, Any]:

@@ -51,6 +51,8 @@ def _structured(session: Session, given: Answer, schema: dict[str, Any]) -> Any:
     from spsl_cli.structured import check  # noqa: PLC0415 only where a schema is given
 
     reason = check(given.text, schema)
+    if reason is None and given.finish_reason == "length" and given.text[-1:].isdigit():
+        reason = "the number at its end may have been cut"
     if reason is None:
         return json.loads(given.text)
     if given.finish_reason == "interrupted":

@@ -44,14 +44,22 @@ def answer_in_parts(
     """
     work = _Work(session, request, begun)
     answers = work.of_parts(collection, why)
-    session.notice(f"the documents are {why.excess:,} tokens too long for one prompt: answered in {len(answers)} parts")
+    told_of = f"the documents are {why.excess:,} tokens too long for one prompt"
+    if len(answers) < work.planned:
+        session.notice(f"{told_of}: interrupted after {len(answers)} of {work.planned} parts")
+    else:
+        session.notice(f"{told_of}: answered in {work.planned} parts")
     parts = tuple(answers)
     told = [part for part in parts if not part.text.casefold().startswith(NOT_FOUND)] or [parts[0]]
     unmerged = request.schema is not None  # parts answer freely
     while (len(told) > 1 or unmerged) and not session.interrupts.seen:
         texts = Collection(tuple(_as_document(number, part) for number, part in enumerate(told, start=1)))
         try:
-            told, unmerged = [work.merged(texts)], False
+            merged = work.merged(texts)
+            if merged.finish_reason != "interrupted":  # half a merging says less than the parts
+                told, unmerged = [merged], False
+        except KeyboardInterrupt:
+            break
         except PromptTooLongError as too_long:
             fewer = work.of_parts(texts, too_long, stage="merge")
             if len(fewer) >= len(told):
@@ -68,6 +76,7 @@ class _Work:
     def __init__(self, session: Session, request: Request, begun: float) -> None:
         self.session, self.request, self.begun = session, request, begun
         self.answers: list[Answer] = []
+        self.planned = 0  # parts of the last split
 
     def merged(self, texts: Collection) -> Answer:
         """One answer from the parts' answers."""
@@ -83,9 +92,12 @@ class _Work:
                 return self._each(parts, stage)
             except PromptTooLongError:
                 limit = int(limit * SMALLER)
-        raise why
+        raise PromptTooLongError(
+            why.what, excess=why.excess, hint="there is no room for parts: give less --max-new-tokens, or another model"
+        ) from why
 
     def _each(self, parts: Sequence[tuple[Document, ...]], stage: Stage) -> list[Answer]:
+        self.planned = len(parts)
         requests = [
             replace(self.request, stage=stage, schema=None, note=f"part {number} of {len(parts)}")
             for number in range(1, len(parts) + 1)

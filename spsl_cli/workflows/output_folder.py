@@ -7,14 +7,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
 
-from spsl_cli.documents import Document
+from spsl_cli.documents import Collection, Document, Skip
 from spsl_cli.errors import SpslError, UsageError
 from spsl_cli.storage.atomic import write_whole
 
+SUFFIXES = (".md", ".json")
 OF_ALL = "summary"
 STATE = ".spsl"
 
@@ -32,6 +35,19 @@ class OutputFolder:
     ) -> None:
         self.folder, self._suffix, self._text, self._warn = folder, suffix, text, warn
         self._roots = [Path(path) for path in paths]
+
+    def without_own(self, collection: Collection) -> Collection:
+        """The collection without what an earlier run has written to this folder."""
+        own = [document for document in collection.documents if self._is_own(document)]
+        skips = [Skip(document.path, "a summary of an earlier run", by_rule=True) for document in own]
+        others = tuple(document for document in collection.documents if document not in own)
+        return replace(collection, documents=others, skipped=(*collection.skipped, *skips))
+
+    def _is_own(self, document: Document) -> bool:
+        path, folder = Path(document.path).resolve(), self.folder.resolve()
+        if not path.is_relative_to(folder) or path.suffix not in SUFFIXES:
+            return False
+        return (folder / STATE / f"{path.relative_to(folder).with_suffix('')}.json").exists()
 
     def check_names(self, documents: Sequence[Document]) -> None:
         """UsageError where two summaries would be written to the same file."""
@@ -93,3 +109,12 @@ class OutputFolder:
                 f"cannot make the folder {path.parent}: {error.strerror or error}", hint="choose another -o DIR"
             ) from error
         write_whole(path, content)
+
+
+def check_folder(folder: Path) -> None:
+    """UsageError for a place that cannot become a folder with files in it."""
+    there = next(path for path in (folder, *folder.absolute().parents) if path.exists() or path.is_symlink())
+    if not there.is_dir():
+        raise UsageError(f"-o {folder}: {there} is no folder", hint="choose another -o DIR")
+    if not os.access(there, os.W_OK):
+        raise UsageError(f"-o {folder}: nothing can be written to {there}", hint="choose another -o DIR")

@@ -67,7 +67,9 @@ def summarize(session: Session, collection: Collection, request: Request, kept: 
         made += _summary(session, one, asked, document, kept, (document.sha256,))
         if session.interrupts.seen:
             break
-    if many and not session.interrupts.seen:
+    if many and session.interrupts.seen:
+        session.notice(f"interrupted: {len(made)} of {len(single)} documents have a summary")
+    elif many:
         made += _of_all(session, collection, request, made, kept)
     if not made:
         raise KeyboardInterrupt

@@ -165,7 +165,8 @@ def test_empty_question(note, question):
 
 
 def test_no_question_and_no_document(note):
-    check_failed(spsl("ask", note), 2, "is the question")
+    check_failed(spsl("ask", note), 2, "no question was given")
+    check_failed(spsl("ask", "Why?"), 2, "is the question")
     check_failed(spsl("ask"), 2, "spsl ask --help")
     check_failed(spsl(), 2, "spsl --help")
 

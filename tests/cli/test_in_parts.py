@@ -103,10 +103,30 @@ def test_ctrl_c_keeps_what_the_parts_have_said(ask, monkeypatch):
     answer = json.loads(result.stdout)
     assert answer["finish_reason"] == "interrupted"
     assert [part["finish_reason"] for part in answer["parts"]] == ["length", "interrupted"]
+    assert "interrupted after 2 of" in " ".join(answer["warnings"])
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before its first token", "after it"])
+def test_ctrl_c_while_merging_keeps_the_parts(ask, monkeypatch, late):
+    once = in_parts.answer_once
+
+    def answer_once(session, collection, request, begun):
+        if request.stage == "merge":
+            if not late:
+                session.interrupts.allow()
+                session.interrupts._deferring = False
+            signal.raise_signal(signal.SIGINT)
+        return once(session, collection, request, begun)
+
+    monkeypatch.setattr(in_parts, "answer_once", answer_once)
+    result = ask("--overflow", "map-reduce", "--json")
+    assert result.returncode == 130
+    answer = json.loads(result.stdout)
+    assert answer["answer"] == "\n\n".join(part["answer"] for part in answer["parts"])
 
 
 def test_no_room_for_parts_is_the_error_of_before(ask):
-    check_failed(ask("--overflow", "map-reduce", new=2000), 4, "exceed the model's context")
+    check_failed(ask("--overflow", "map-reduce", new=2000), 4, "no room for parts")
 
 
 def test_the_setting_has_two_values(ask):

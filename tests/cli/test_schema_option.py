@@ -59,6 +59,11 @@ def test_an_answer_cut_short_is_no_answer(ask):
     check_failed(ask(new=4), 1, "does not follow the schema", "--max-new-tokens")
 
 
+def test_a_number_that_may_have_been_cut_is_no_answer(ask, schema):
+    schema.write_text('{"type": "integer", "minimum": 100000000}', encoding="utf-8")
+    check_failed(ask(new=9), 1, "may have been cut")
+
+
 def test_parts_answer_freely_and_their_merging_follows_it(model, schema, tmp_path):
     book = tmp_path / "book.txt"
     book.write_text("\n\n".join(["The ferry leaves at nine. " * 30] * 5), encoding="utf-8")

@@ -148,3 +148,17 @@ def test_a_document_that_is_too_long_is_named_before_anything_is_decoded(summari
     (folder / "z.txt").write_text("long " * 1000, encoding="utf-8")
     result = summarize(folder)
     check_failed(result, 4, "z.txt", "--overflow map-reduce")
+
+
+def test_what_an_earlier_run_has_written_is_no_document(summarize, folder):
+    for _ in range(2):
+        answers = summarize(folder, "-o", f"{folder}/out/")
+        assert answers.returncode == 0
+    written = sorted(str(path.relative_to(folder / "out")) for path in (folder / "out").rglob("*.md"))
+    assert written == ["a.txt.md", "b.txt.md", "sub/c.md.md", "summary.md"]
+
+
+@pytest.mark.parametrize("place", ["", "file/", "file/deeper/"])
+def test_a_place_that_is_no_folder_is_told_before_anything_is_read(summarize, folder, place):
+    (folder / "file").write_text("here", encoding="utf-8")
+    check_failed(summarize(folder, "-o", f"{folder}/{place}" if place else ""), 2, "-o")
