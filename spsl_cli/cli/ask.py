@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from spsl_cli.answer import Answer
 from spsl_cli.cli.dry_run import dry_run
 from spsl_cli.cli.options import (
     AsJson,
+    Citing,
     Debug,
     DryRun,
     JsonStream,
@@ -25,7 +25,7 @@ from spsl_cli.cli.options import (
 )
 from spsl_cli.cli.output import Delivery, Given, checked_cite, read_schema, run_and_deliver, standard_input
 from spsl_cli.config import Settings
-from spsl_cli.documents import Collection, Selection
+from spsl_cli.documents import Selection
 from spsl_cli.errors import UsageError
 from spsl_cli.request import Request, own_wording
 from spsl_cli.session import Session
@@ -43,9 +43,7 @@ def ask(
     question: Annotated[
         list[str] | None, typer.Option("-q", "--question", help="The question; may be given several times.")
     ] = None,
-    cite: Annotated[
-        str, typer.Option("--cite", metavar="none|pages|quotes", help="What the answer is asked to name [pages].")
-    ] = "pages",
+    cite: Citing = "pages",
     schema: Schema = None,
     password: Password = None,
     output: OutputFile = None,
@@ -102,8 +100,3 @@ def ask(
         return Given.of(answers, thinking=settings.show_thinking)
 
     run_and_deliver(settings, Delivery(quiet, plain, as_json, json_stream, output), work)
-
-
-def _each_of(requests: Sequence[Request], collection: Collection) -> list[tuple[Collection, Request]]:
-    """Every request, of all documents."""
-    return [(collection, request) for request in requests]

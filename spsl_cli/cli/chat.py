@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from spsl_cli import warm_start
 from spsl_cli.answer import Answer, answer_json
 from spsl_cli.cli.options import (
     AsJson,
+    Citing,
     Debug,
     Password,
     Paths,
@@ -21,15 +18,13 @@ from spsl_cli.cli.options import (
     with_selection,
     with_settings,
 )
-from spsl_cli.cli.output import checked_cite, leave_with_skips, remember_answers, shown
+from spsl_cli.cli.output import begin_session, checked_cite, leave_with_skips, remember_answers, shown
 from spsl_cli.config import Settings
 from spsl_cli.documents import Selection
-from spsl_cli.environment import unknown_variables
 from spsl_cli.errors import SpslError, UsageError
 from spsl_cli.interrupt import Interrupts
 from spsl_cli.render import Streams, make_reporter, write_answer, write_error, write_json
 from spsl_cli.request import Request, own_wording
-from spsl_cli.session import Session
 from spsl_cli.storage.atomic import write_whole
 from spsl_cli.workflows.conversation import Conversation
 
@@ -48,9 +43,7 @@ Ctrl-C stops an answer. A question that begins with / needs a space before it.
 def chat(
     paths: Paths,
     *,
-    cite: Annotated[
-        str, typer.Option("--cite", metavar="none|pages|quotes", help="What answers are asked to name [pages].")
-    ] = "pages",
+    cite: Citing = "pages",
     password: Password = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -71,9 +64,7 @@ def chat(
     streams = Streams.detect(plain=plain)
     with Interrupts() as interrupts:
         with warm_start.begun(), make_reporter(streams, quiet=quiet, plain=plain) as report:
-            session = Session(settings, report, interrupts)
-            for warning in unknown_variables(os.environ):
-                session.notice(warning)
+            session = begin_session(settings, report, interrupts)
             collection = session.read(paths, None, password, selection)
             session.load()
         talk = _Talk(Conversation(session, collection, request), streams, quiet=quiet, plain=plain, as_json=as_json)

@@ -129,6 +129,9 @@ OutputPath = Annotated[
     str | None,
     typer.Option("-o", "--output", metavar="FILE|DIR", help="Write there: one file, or in a folder one for each."),
 ]
+Citing = Annotated[
+    str, typer.Option("--cite", metavar="none|pages|quotes", help="What the answer is asked to name [pages].")
+]
 Schema = Annotated[
     str | None, typer.Option("--schema", metavar="FILE", help="JSON Schema that the answer is made to follow.")
 ]

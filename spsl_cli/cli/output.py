@@ -22,7 +22,7 @@ from spsl_cli.prompting.wording import Cite
 from spsl_cli.render import Streams, make_reporter, write_answer, write_json
 from spsl_cli.render.answer import answer_text, json_text
 from spsl_cli.run_history import remember
-from spsl_cli.session import Session
+from spsl_cli.session import Report, Session
 from spsl_cli.storage.atomic import write_whole
 
 
@@ -70,6 +70,14 @@ def shown(answer: Answer, *, thinking: bool) -> str:
     return f"<think>\n{answer.thinking}\n</think>\n\n{answer.text}" if thinking and answer.thinking else answer.text
 
 
+def begin_session(settings: Settings, report: Report, interrupts: Interrupts) -> Session:
+    """A session, which begins by telling misspelt variables."""
+    session = Session(settings, report, interrupts)
+    for warning in unknown_variables(os.environ):
+        session.notice(warning)
+    return session
+
+
 def run_and_deliver(settings: Settings, delivery: Delivery, work: Callable[[Session], Given]) -> None:
     """Do `work` in a session under the panel, write what it gives, and leave with the exit code that it amounts to.
 
@@ -81,10 +89,7 @@ def run_and_deliver(settings: Settings, delivery: Delivery, work: Callable[[Sess
     reporter = make_reporter(streams, quiet=delivery.quiet, plain=delivery.plain, json_stream=delivery.json_stream)
     with Interrupts() as interrupts:
         with warm_start.begun(), reporter as report:
-            session = Session(settings, report, interrupts)
-            for warning in unknown_variables(os.environ):
-                session.notice(warning)
-            given = work(session)
+            given = work(begin_session(settings, report, interrupts))
         if delivery.json_stream:
             for facts in given.objects:
                 write_json(streams, {"event": "answer", "answer": facts})

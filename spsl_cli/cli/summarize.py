@@ -26,7 +26,7 @@ from spsl_cli.cli.options import (
 )
 from spsl_cli.cli.output import Delivery, Given, read_schema, run_and_deliver, standard_input
 from spsl_cli.config import Settings
-from spsl_cli.documents import Collection, Selection
+from spsl_cli.documents import Selection
 from spsl_cli.errors import UsageError
 from spsl_cli.render.answer import json_text
 from spsl_cli.render.sanitise import strip_controls
@@ -106,11 +106,6 @@ def summarize(
         return json_text(facts) + "\n" if as_json else strip_controls(str(facts["answer"])).rstrip("\n") + "\n"
 
     run_and_deliver(settings, Delivery(quiet, plain, as_json, json_stream, None if folder else output), work)
-
-
-def _of_each(request: Request, collection: Collection) -> list[tuple[Collection, Request]]:
-    """The request, of each document."""
-    return [(one, request) for one in each_alone(collection)]
 
 
 def _text(summaries: Sequence[Summary]) -> str:
