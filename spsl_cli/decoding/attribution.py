@@ -17,11 +17,8 @@ from contextlib import contextmanager
 
 import torch
 
-from spsl_cli.decoding.attention import attention_mass
-from spsl_cli.decoding.forward_state import PendingQueries
-from spsl_cli.decoding.kv_cache import LayerCache
+from spsl_cli.decoding.refresh import mass_of
 from spsl_cli.decoding.run import DecodingRun
-from spsl_cli.native import kernels
 
 BLOCK = 16
 """Query rows of one forward, and how many queries of the request are taken for what draws attention anyway."""
@@ -92,16 +89,8 @@ def _mean_mass(run: DecodingRun, start: int, token_ids: Sequence[int]) -> torch.
         cache.lengths[0] = start + first
         run.target.dense_forward(cache, part, (0,), keep=rows, logits=1)
         for layer in cache.drafting_layers:
-            mass = _mass(layer, layer.kept.pop(0))[: len(total)]
+            queries = layer.kept.pop(0)
+            keys = layer.dense.keys[0, :, : queries.end]
+            mass = mass_of(layer, queries, keys, per_query_head=False).sum((0, 1))[: len(total)]
             total[: len(mass)] += mass
     return total / len(token_ids)
-
-
-def _mass(layer: LayerCache, queries: PendingQueries) -> torch.Tensor:
-    """Mass [n] of these queries together, over all heads, by the kernel that suits."""
-    keys, cap = layer.dense.keys[0, :, : queries.end], layer.softcap
-    if kernels.suits(queries.query, keys, softcap=cap):
-        mass = kernels.attention_mass(queries.query, queries.lse, keys, layer.scaling)
-    else:
-        mass = attention_mass(queries.query, queries.lse, keys, layer.scaling, softcap=cap)
-    return mass.sum((0, 1))

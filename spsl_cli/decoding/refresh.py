@@ -22,7 +22,7 @@ def count_mass(cache: DecoderCache, sequence: int, policy: IndexPolicy, counted:
             continue
         if counted is not None and policy.counts is Counted.COMMITTED:
             waiting = waiting.last(counted)
-        mass = _mass(layer, waiting, layer.dense.keys[sequence, :, : waiting.end], policy.per_query_head)
+        mass = mass_of(layer, waiting, layer.dense.keys[sequence, :, : waiting.end], policy.per_query_head)
         if policy.counts is Counted.LAST_VERIFY:
             layer.importance.clear(sequence)
         layer.importance.add(sequence, mass[..., :length])
@@ -60,7 +60,7 @@ def can_be_extended(cache: DecoderCache, sequence: int) -> bool:
     return cache.joined[sequence] + cache.lengths[sequence] - cache.viewed[sequence] <= JOINING
 
 
-def _mass(layer: LayerCache, queries: PendingQueries, keys: torch.Tensor, per_query_head: bool) -> torch.Tensor:
+def mass_of(layer: LayerCache, queries: PendingQueries, keys: torch.Tensor, per_query_head: bool) -> torch.Tensor:
     """Mass [w, H, n] of these queries on `keys` at least: known from their forward, else by the kernel that suits."""
     if queries.mass is not None:
         return queries.mass

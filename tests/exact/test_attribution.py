@@ -107,10 +107,10 @@ def test_a_failed_pass_leaves_the_run_as_it_was(monkeypatch):
     run = decoded_run(model, prompt, k=4)
     answer, key = list(run.output.token_ids), run.cache.layers[0].dense.keys[0, :, :100].clone()
 
-    def fail(*_):
+    def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr(attribution_module, "_mass", fail)
+    monkeypatch.setattr(attribution_module, "mass_of", fail)
     with pytest.raises(MemoryError):
         attribution(run, answer, SPANS, SINCE)
     assert run.output.token_ids == answer

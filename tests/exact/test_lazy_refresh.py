@@ -86,13 +86,13 @@ def test_refreshed_after_so_many_drafts_or_when_the_view_is_full(monkeypatch):
 
 def test_only_the_last_queries_count_after_the_first_time(monkeypatch):
     counted = []
-    right = refresh._mass
+    right = refresh.mass_of
 
     def counting(layer, queries, *rest):
         counted.append(queries.query.shape[1])
         return right(layer, queries, *rest)
 
-    monkeypatch.setattr(refresh, "_mass", counting)
+    monkeypatch.setattr(refresh, "mass_of", counting)
     decode(k=3, refresh_every=4, counted=2)
     layers = 3
     assert set(counted[:layers]) == {16}

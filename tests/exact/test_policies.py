@@ -321,12 +321,12 @@ def test_streaming_reads_sink_and_recent_and_computes_no_mass(monkeypatch):
     def refused(*_, **__):
         raise AssertionError("attention mass was computed")
 
-    monkeypatch.setattr(refresh_module, "_mass", refused)
+    monkeypatch.setattr(refresh_module, "mass_of", refused)
     with pytest.raises(AssertionError, match="mass was computed"):
         decode("sparsespec-l", PROMPT, k=3)
     monkeypatch.undo()
     with monkeypatch.context() as patch:
-        patch.setattr(refresh_module, "_mass", refused)
+        patch.setattr(refresh_module, "mass_of", refused)
         assert decode("streaming", PROMPT, k=3).token_ids == expected(FAMILY["streaming"], PROMPT)
     recorded = Recorded("streaming", monkeypatch)
     for number, committed in enumerate(recorded.committed):
