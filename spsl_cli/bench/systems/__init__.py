@@ -1,0 +1,1 @@
+"""Systems under comparison: one way of decoding each."""
