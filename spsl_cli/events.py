@@ -173,6 +173,8 @@ class Started(Event):
     controller: str
     budget: float | int
     question: str | None = None
+    several: bool = False
+    """Whether other answers come before or behind it in the same run."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,12 +59,12 @@ class Reuse:
         """Let the next run begin with what this one has read."""
         self._last = run
 
-    def keep(self, run: DecodingRun, end: int) -> None:
+    def keep(self, run: DecodingRun, end: int, documents: Sequence[str] = ()) -> None:
         """Store the rows of the prompt's first `end` tokens, unless that is where they come from."""
         if self._store is None or end < LEAST or run.reused >= end:
             return
         prefix = run.prefix(end)
-        self._store.save(self._key, self._model, prefix.token_ids, prefix.splits, list(prefix.rows))
+        self._store.save(self._key, self._model, prefix.token_ids, prefix.splits, list(prefix.rows), documents)
 
 
 def key_of(model: ModelFacts) -> str:

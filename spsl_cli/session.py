@@ -248,4 +248,5 @@ def _started(collection: Collection, request: Request, loaded: LoadedModel, run:
         controller=config.controller_name if config.speculation else "none",
         budget=config.budget,
         question=request.question,
+        several=bool(request.note),
     )

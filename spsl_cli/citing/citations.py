@@ -39,19 +39,23 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Citation:
-    """A quote as the answer has it, and where it stands: `source` are the document's own words there."""
+    """A quote as the answer has it, and where it stands: `source` are the document's own words there.
+
+    `paged`: whether that document has pages.
+    """
 
     quote: str
     status: Status
     path: str | None = None
     place: Place | None = None
     source: str | None = None
+    paged: bool = True
 
     def told(self) -> str:
         """In one line for the user."""
         if self.place is None or self.source is None:
             return f'not found in the documents: "{_short(self.quote)}"'
-        where = f"{self.path}, page {self.place.label or self.place.page}, line {self.place.line}"
+        where = f"{self.path}, {self.place.told(paged=self.paged)}"
         if self.status is Status.VERIFIED:
             return f'verified: "{_short(self.quote)}" ({where})'
         if core(self.quote).text == core(self.source).text:
@@ -142,7 +146,7 @@ class _Shelf:
     def _citation(self, quote: Quote, status: Status, index: int, run: Run) -> Citation:
         document = self.documents[index]
         source = " ".join(document.text[run.start : run.end].split())
-        return Citation(quote.text, status, document.path, document.place(run.start), source)
+        return Citation(quote.text, status, document.path, document.place(run.start), source, document.paged)
 
 
 @dataclass(frozen=True)

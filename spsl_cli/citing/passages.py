@@ -42,18 +42,19 @@ _SHORT_FORM = re.compile(r"(?:^|[\s(])(?:[^\W\d_]|Dr|Mr|Mrs|Ms|Prof|St|Nos?|Nr|F
 class LookedAt:
     """A passage as the document has it (blanks and line ends made one blank), where it begins, its share of weight.
 
-    `weight`: 0 to 1, of all that fell on the documents.
+    `weight`: 0 to 1, of all that fell on the documents. `paged`: whether the document has pages.
     """
 
     path: str
     place: Place
     text: str
     weight: float
+    paged: bool = True
 
     def told(self) -> str:
         """In one line for the user."""
         text = self.text if len(self.text) <= SHOWN else f"{self.text[: SHOWN - 1].rstrip()}…"
-        return f'looked at: "{text}" ({self.path}, page {self.place.label or self.place.page}, line {self.place.line})'
+        return f'looked at: "{text}" ({self.path}, {self.place.told(paged=self.paged)})'
 
 
 def looked_at(
@@ -107,7 +108,7 @@ def _passage(
     end = own[last + 1] if last + 1 < len(own) else len(document.text)
     text = document.text[own[first] : end]
     start = own[first] + len(text) - len(text.lstrip())
-    return LookedAt(document.path, document.place(start), " ".join(text.split()), weight)
+    return LookedAt(document.path, document.place(start), " ".join(text.split()), weight, document.paged)
 
 
 def passages(text: str) -> Iterator[int]:

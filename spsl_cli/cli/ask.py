@@ -70,7 +70,15 @@ def ask(
         raise UsageError("the question is empty", hint="give it as the last argument or with -q")
     template, followed = own_wording(settings), read_schema(schema)
     requests = [
-        Request("ask", question=text, cite=checked_cite(cite), template=template, schema=followed) for text in questions
+        Request(
+            "ask",
+            question=text,
+            cite=checked_cite(cite),
+            note=f"question {number} of {len(questions)}" if len(questions) > 1 else "",
+            template=template,
+            schema=followed,
+        )
+        for number, text in enumerate(questions, start=1)
     ]
     if plan_only:
         dry_run(

@@ -21,7 +21,7 @@ cache = typer.Typer(help="Documents read before, kept for the next question.", r
 
 @cache.command("list")
 def list_stored(*, as_json: AsJson = False, debug: Debug = False) -> None:  # noqa: ARG001 read by main()
-    """List what is stored: the model, tokens, bytes, and when it was used last.
+    """List what is stored: the documents, the model, tokens, bytes, and when it was used last.
 
     Example: spsl cache list
     """
@@ -34,8 +34,17 @@ def list_stored(*, as_json: AsJson = False, debug: Debug = False) -> None:  # no
         return
     for warning in warnings:
         streams.err.write(f"spsl: {warning}\n")
-    rows = [[each["model"], f"{each['tokens']:,}", f"{each['bytes'] / 1e6:,.0f} MB", each["used"]] for each in entries]
-    render_table(streams, f"stored in {store.folder}", ("model", "tokens", "size", "used"), rows)
+    rows = [
+        [
+            _named(each["documents"]),
+            each["model"],
+            f"{each['tokens']:,}",
+            f"{each['bytes'] / 1e6:,.0f} MB",
+            each["used"],
+        ]
+        for each in entries
+    ]
+    render_table(streams, f"stored in {store.folder}", ("documents", "model", "tokens", "size", "used"), rows)
 
 
 @cache.command("clear")
@@ -59,8 +68,16 @@ def clear(*, debug: Debug = False) -> None:  # noqa: ARG001 read by main()
 def _entry(header: Header) -> dict[str, Any]:
     used = datetime.fromtimestamp(header.path.stat().st_mtime, UTC).isoformat(timespec="seconds")
     return {
-        "path": str(header.path), "model": header.model, "tokens": header.tokens, "bytes": header.size, "used": used
+        "path": str(header.path), "model": header.model, "documents": list(header.documents),
+        "tokens": header.tokens, "bytes": header.size, "used": used,
     }  # fmt: skip
+
+
+def _named(documents: list[str]) -> str:
+    """The first of them, and how many more."""
+    if not documents:
+        return "-"
+    return documents[0] if len(documents) == 1 else f"{documents[0]} and {len(documents) - 1} more"
 
 
 def _store() -> tuple[KvStore, list[str]]:

@@ -17,6 +17,10 @@ class Place:
     label: str | None
     line: int
 
+    def told(self, *, paged: bool) -> str:
+        """In words; a source without pages has lines alone."""
+        return f"page {self.label or self.page}, line {self.line}" if paged else f"line {self.line}"
+
 
 @dataclass(frozen=True)
 class LeftOut:

@@ -84,7 +84,8 @@ class PlainReporter:
     def _summary(self, finished: Finished) -> None:
         outcome = Outcome.of(finished, self._comparison)
         facts = ", ".join(fact for group in outcome.groups() for fact in group)
-        name = f"{label(self._started)}: " if self._answers > 1 else ""
+        several = self._answers > 1 or (self._started is not None and self._started.several)
+        name = f"{label(self._started)}: " if several else ""
         self._line("spsl:", name + facts)
 
     def _line(self, prefix: str, text: str) -> None:

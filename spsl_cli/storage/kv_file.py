@@ -18,6 +18,7 @@ from typing import Any
 FORMAT = "spsl-kv/1"
 _TYPES = {"float32": "F32", "bfloat16": "BF16", "float16": "F16", "float64": "F64", "int32": "I32"}
 _CHUNK = 1 << 22
+_MOST_NAMED = 100
 _LONGEST_HEADER = 1 << 24
 
 
@@ -27,7 +28,10 @@ class DamagedError(Exception):
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says of itself: whose model's rows, how many tokens, and where the pieces of their prefill ended."""
+    """What a file says of itself: whose model's rows, how many tokens, and where the pieces of their prefill ended.
+
+    `documents`: what those were called that were read, up to a hundred of them.
+    """
 
     path: Path
     key: str
@@ -37,21 +41,32 @@ class Header:
     size: int
     checksum: str
     data_at: int
+    documents: tuple[str, ...] = ()
 
 
 def write(
-    path: Path, key: str, model: str, token_ids: Sequence[int], splits: Sequence[int], rows: Sequence[Any]
+    path: Path,
+    key: str,
+    model: str,
+    token_ids: Sequence[int],
+    splits: Sequence[int],
+    rows: Sequence[Any],
+    documents: Sequence[str] = (),
 ) -> None:
     """Write the file whole or not at all, for its owner only. Raises OSError.
 
     rows: of every layer keys and values [Hkv, n, D], n the number of tokens. No more than one tensor is copied at once.
+    documents: what they were called that were read.
     """
     import torch  # noqa: PLC0415 seconds
 
     tensors = [("token_ids", torch.tensor(token_ids, dtype=torch.int32))]
     for number, (keys, values) in enumerate(rows):
         tensors += [(f"{number}.keys", keys), (f"{number}.values", values)]
-    header = _header(tensors, {"format": FORMAT, "key": key, "model": model, "splits": json.dumps(list(splits))})
+    facts = {"format": FORMAT, "key": key, "model": model}
+    header = _header(
+        tensors, facts | {"splits": json.dumps(list(splits)), "documents": json.dumps(list(documents[:_MOST_NAMED]))}
+    )
     descriptor, name = tempfile.mkstemp(prefix=".kv-", dir=path.parent)
     temporary = Path(name)
     try:
@@ -89,6 +104,7 @@ def read_header(path: Path) -> Header:
             header = Header(
                 path, told["key"], told["model"], content["token_ids"]["shape"][0],
                 tuple(json.loads(told["splits"])), size, told["checksum"], 8 + length,
+                tuple(map(str, json.loads(told.get("documents", "[]")))),
             )  # fmt: skip
         except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
             raise DamagedError("a header of another kind") from error

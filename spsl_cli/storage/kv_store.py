@@ -72,8 +72,16 @@ class KvStore:
             os.utime(best.header.path)
         return best
 
-    def save(self, key: str, model: str, ids: Sequence[int], splits: Sequence[int], rows: Sequence[Any]) -> None:
-        """Store rows, and make room for them. What cannot be stored is told by `warn`."""
+    def save(
+        self,
+        key: str,
+        model: str,
+        ids: Sequence[int],
+        splits: Sequence[int],
+        rows: Sequence[Any],
+        documents: Sequence[str] = (),
+    ) -> None:
+        """Store rows, and make room for them; `documents` are named in lists. `warn` tells what cannot be stored."""
         size = sum(tensor.numel() * tensor.element_size() for layer in rows for tensor in layer)
         if size > self.limit:
             return
@@ -82,7 +90,7 @@ class KvStore:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._make_room(size, keep=path)
-            kv_file.write(path, key, model, ids, splits, rows)
+            kv_file.write(path, key, model, ids, splits, rows, documents)
         except OSError as error:
             self.warn(f"what was read is not stored in {self.folder}: {error.strerror or error}")
 

@@ -55,7 +55,7 @@ def answer_once(session: Session, collection: Collection, request: Request, begu
         session.notice(passage.told(), warning=False)
     if session.reuse is not None:
         if request.stage != "merge":  # nobody asks again about what a model has said of parts
-            session.reuse.keep(run, prompt.documents_end)
+            session.reuse.keep(run, prompt.documents_end, [document.path for document in collection.documents])
         session.reuse.remember(run)
     return Answer(
         command=request.task,
