@@ -7,6 +7,8 @@ import logging
 from pathlib import Path
 
 import pytest
+from fontTools.fontBuilder import FontBuilder
+from fontTools.pens.t2CharStringPen import T2CharStringPen
 from pypdf import PdfReader, PdfWriter
 
 from spsl_cli.documents import Document, read_paths
@@ -240,3 +242,52 @@ def test_messages_are_told_once_and_capped():
         taken = messages.take()
         assert messages.take() == ()
     assert taken == ("pypdf: object 1 in", "pypdf: object 2 in", "pypdf: object 3 in", "pypdf: 3 more remarks")
+
+
+def cff_program(codes: dict[int, str]) -> bytes:
+    """A font program of the kind CFF with an encoding of its own, for glyphs of these names."""
+    order = [".notdef", *codes.values()]
+    builder = FontBuilder(1000, isTTF=False)
+    builder.setupGlyphOrder(order)
+    pen = T2CharStringPen(500, None)
+    pen.moveTo((0, 0))
+    pen.lineTo((400, 0))
+    pen.lineTo((400, 50))
+    pen.closePath()
+    builder.setupCFF("Signs", {}, dict.fromkeys(order, pen.getCharString()), {})
+    fonts = builder.font["CFF "].cff
+    fonts[0].Encoding = [codes.get(code, ".notdef") for code in range(256)]
+    out = io.BytesIO()
+    fonts.compile(out, builder.font, isCFF2=False)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("codes", [{0: "minus", 2: "multiply"}, {0: "minus", 1: "multiply", 2: "plusminus"}])
+def test_the_first_code_of_an_embedded_font_has_its_meaning(tmp_path, codes):
+    """TeX's minus sign; in the second font the codes are given as a range."""
+    program = cff_program(codes)
+    font = (
+        b"<</Type/Font/Subtype/Type1/BaseFont/Signs/FirstChar 0/LastChar 2/Widths[777 777 777]/FontDescriptor 4 0 R>>"
+    )
+    more = (
+        b"<</Type/FontDescriptor/FontName/Signs/Flags 4/FontFile3 5 0 R>>",
+        b"<</Subtype/Type1C/Length %d>>stream\n%s\nendstream" % (len(program), program),
+    )
+    meant = {"minus": "\u2212", "multiply": "\u00d7", "plusminus": "\u00b1"}
+    data = make_pdf(b"BT /F 12 Tf 50 700 Td <000002> Tj ET", font=font, more=more)
+    document = read_one(tmp_path, data)
+    assert document.text.replace(" ", "") == 2 * meant[codes[0]] + meant[codes[2]]
+    assert document.notices == ()
+
+
+def test_a_damaged_font_program_costs_one_character(tmp_path):
+    program = cff_program({0: "minus", 2: "multiply"})[:40]
+    font = (
+        b"<</Type/Font/Subtype/Type1/BaseFont/Signs/FirstChar 0/LastChar 2/Widths[777 777 777]/FontDescriptor 4 0 R>>"
+    )
+    more = (
+        b"<</Type/FontDescriptor/FontName/Signs/Flags 4/FontFile3 5 0 R>>",
+        b"<</Subtype/Type1C/Length %d>>stream\n%s\nendstream" % (len(program), program),
+    )
+    data = make_pdf(b"BT /F 12 Tf 50 700 Td <4100> Tj ET", font=font, more=more)
+    assert read_one(tmp_path, data).text.startswith("A")

@@ -34,6 +34,11 @@ def behind(first: str, sign: str, rest: str = "", *, size: float = 7, rise: floa
         (behind("so it is", "1,2", " said"), "so it is¹,² said"),
         (behind("10", "2n", " steps"), "10^(2n) steps"),
         (behind("the 5", "th", " day"), "the 5th day"),
+        (behind("a map of R", "n", " into"), "a map of R^(n) into"),
+        (behind("[x", "k", "]"), "[x^(k)]"),
+        (behind("article N", "o", " 7"), "article No 7"),
+        (behind("as M", "e", " Blum"), "as Me Blum"),
+        (behind("a word", "n", " more"), "a wordn more"),
         (behind("10", "6", size=9, rise=3), "10⁶"),
         # On the line, below it, as large as the line, or too far above: no exponent.
         (behind("10", "6", rise=0), "106"),

@@ -17,6 +17,7 @@ from pypdf.generic._font import Font
 
 from spsl_cli.documents.encoding import REPLACEMENT
 from spsl_cli.documents.pdf import cmaps
+from spsl_cli.documents.pdf.code_zero import name_of_code_zero
 from spsl_cli.documents.pdf.objects import entry, raw, resolved
 
 _PRINTABLE = range(0x20, 0x7F)
@@ -155,6 +156,8 @@ def _simple(resource: DictionaryObject, font: Font) -> Face:
                 guessed = guessed or text is None
                 text = text or _itself(code)
         texts.append(text)
+    if texts[0] in ("\0", REPLACEMENT) and _has_own_encoding(resource) and (zero := name_of_code_zero(resource)):
+        texts[0] = _named(zero) or REPLACEMENT
     guessed = guessed or (not font.character_map and _has_own_encoding(resource))
     space = _number(font.space_width, 250) * unit / 2
     space = min(max(space, _NARROWEST_SPACE * height), _WIDEST_SPACE * height)

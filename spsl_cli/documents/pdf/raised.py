@@ -1,4 +1,7 @@
-"""Small raised numbers behind a word or a number, which would otherwise read as more digits of it: 10⁶, note¹."""
+"""Small raised numbers behind a word or a number, which would otherwise read as more digits of it: 10⁶, note¹.
+
+And a raised letter behind a letter that stands alone, as in a formula: R^(n). Ordinals and short forms stay: Nº, Me.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from spsl_cli.documents.pdf.runs import Run
 _NUMBER = re.compile(r"(?=[^0-9]*[0-9])[-0-9+\u2212\u2013,;.()\[\]* ]+")
 _SUPERSCRIPTS = str.maketrans("0123456789+-\u2212", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _HAS_NUMBER = re.compile(r"[0-9]")
+_ALONE = re.compile(r"(?<!\w)[^\W\d_]$")
+_EXPONENT = re.compile(r"[b-df-np-zA-Z]")
 _LONGEST = 16
 # Parts of the size of what it stands behind: its own size, how far it is raised, and how near it stands.
 _SMALLEST, _LARGEST = 0.4, 0.87
@@ -33,6 +38,8 @@ def raised(runs: Sequence[Run], direction: tuple[float, float]) -> dict[int, str
                 found[at] = f" {text}"
             else:
                 found[at] = text.translate(_SUPERSCRIPTS) if _NUMBER.fullmatch(text) else f"^({text})"
+        elif _EXPONENT.fullmatch(text) and _ALONE.search(base.text) and _is_near(run, runs[at - 1], base, direction):
+            found[at] = f"^({text})"
     return found
 
 
