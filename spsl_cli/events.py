@@ -149,7 +149,8 @@ class Notice(Event):
 class Progress(Event):
     """`stage` ("fetch model", "read documents", "prefill", ...) stands at `done` of `total` `unit`s.
 
-    `total` None means that the length is not known; `done == total` ends the stage.
+    `total` None means that the length is not known; `done == total` ends the stage. `left_s`: about how many seconds
+    it will take still, where that can be told.
     """
 
     stage: str
@@ -157,6 +158,7 @@ class Progress(Event):
     total: float | None
     unit: str = ""
     seconds: float = 0.0
+    left_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,11 @@ decoded the same prompts from one prefill, in turn, several times.
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 SCHEMA = "spsl.bench/1"
 
@@ -33,7 +35,7 @@ class SystemRecord:
     how close the choice was there, in logits. acceptance: accepted / drafted; accepted_length: accepted a round;
     by_position: acceptance of the 1st, 2nd ... drafted token. phases: seconds by part of the work (draft, verify,
     refresh, other), of the last repeat. quality: mean score of the task, in [0, 1]. peak_bytes: memory at its highest.
-    unavailable: why it did not run here; all figures are None then.
+    unavailable: why it did not run here; all figures are None then. noisy: its speedup cannot be told from none.
     """
 
     name: str
@@ -52,11 +54,16 @@ class SystemRecord:
     peak_bytes: int | None = None
     speculation: Mapping[str, Any] | None = None
     unavailable: str | None = None
+    noisy: bool = False
 
 
 @dataclass(frozen=True)
 class CellRecord:
-    """One setting and what every system did in it. `settings`: what varies between cells (task, context, k ...)."""
+    """One setting and what every system did in it. `settings`: what varies between cells (task, context, k ...).
+
+    prompt_tokens, new_tokens: of all rows of a batch, and prefill_s seconds; on average where there were several
+    batches. noisy: of some system in it the speedup cannot be told from none.
+    """
 
     name: str
     settings: Mapping[str, Any]
@@ -67,6 +74,12 @@ class CellRecord:
     prefill_s: float
     systems: tuple[SystemRecord, ...]
     noisy: bool = False
+
+    @property
+    def context(self) -> int:
+        """Tokens of text asked for in `settings`, else those of an average prompt."""
+        wanted = self.settings.get("context")
+        return wanted if isinstance(wanted, int) else self.prompt_tokens // max(1, self.batch)
 
     def system(self, name: str) -> SystemRecord | None:
         """The system of that name, if it is in this cell."""
@@ -85,8 +98,27 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class SuiteOptions:
+    """What a suite was asked for; what is empty or None the suite decides, in its short form if `quick`.
+
+    contexts: tokens of text. systems, tasks: by name. data: files of the user's own, or of a published task.
+    """
+
+    quick: bool = False
+    repeats: int | None = None
+    contexts: tuple[int, ...] = ()
+    systems: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Report:
-    """A whole suite. complete: False where it was interrupted; then the cells are those that were finished."""
+    """A whole suite. complete: False where it was interrupted; then the cells are those that were finished.
+
+    findings: what a suite found across its cells; of `entropy` `auc`, and `bins`: objects with `low` and `high` (nats),
+    `tokens` drafted and the share `accepted`.
+    """
 
     suite: str
     title: str
@@ -107,27 +139,57 @@ def report_json(report: Report) -> dict[str, Any]:
     return {"schema": SCHEMA, **asdict(report)}
 
 
-def report_from_json(data: Mapping[str, Any]) -> Report:
-    """The report again. Raises ValueError, with what is wrong, for an object that is none."""
-    if data.get("schema") != SCHEMA or "suite" not in data:
+def report_from_json(data: Any) -> Report:
+    """The report again. Raises ValueError, with what is wrong and where, for an object that is none."""
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA or "suite" not in data:
         raise ValueError(f"this is no report of a suite ({SCHEMA}, with 'suite')")
-    try:
-        cells = tuple(_cell(cell) for cell in data["cells"])
-        comparisons = tuple(Comparison(**comparison) for comparison in data["comparisons"])
-        rest = {key: value for key, value in data.items() if key not in ("schema", "cells", "comparisons", "notes")}
-        return Report(**rest, cells=cells, comparisons=comparisons, notes=tuple(data["notes"]))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"a report with missing or unknown parts ({error})") from error
+    report: Report = _decoded(Report, {key: value for key, value in data.items() if key != "schema"}, "report")
+    return report
 
 
-def _cell(data: Mapping[str, Any]) -> CellRecord:
-    systems = tuple(_system(system) for system in data["systems"])
-    return CellRecord(**{**data, "systems": systems})
+def cell_from_json(data: Any) -> CellRecord:
+    """A cell of a report again. Raises ValueError, with what is wrong and where, for an object that is none."""
+    cell: CellRecord = _decoded(CellRecord, data, "cell")
+    return cell
 
 
-def _system(data: Mapping[str, Any]) -> SystemRecord:
-    intervals = {
-        key: Interval(**data[key]) for key in ("tokens_per_s", "speedup", "speedup_eager") if data.get(key) is not None
-    }
-    tuples = {key: tuple(data[key]) for key in ("rates", "by_position") if key in data}
-    return SystemRecord(**{**data, **intervals, **tuples})
+def _decoded(kind: Any, value: Any, where: str) -> Any:
+    """`value` as `kind`, an annotation of a field above: what JSON makes lists of are tuples again."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if is_dataclass(kind) and isinstance(kind, type):
+        return _record(kind, value, where)
+    if origin is tuple and isinstance(value, list):
+        return tuple(_decoded(parts[0], item, f"{where}[{at}]") for at, item in enumerate(value))
+    if origin is Mapping and isinstance(value, dict):
+        return {key: _decoded(parts[1], item, f"{where}.{key}") for key, item in value.items()}
+    if origin is UnionType:
+        inner = next((part for part in parts if is_dataclass(part)), None)
+        if value is not None and inner is not None:
+            return _decoded(inner, value, where)
+        if any(_is_plain(part, value) for part in parts):
+            return value
+    elif _is_plain(kind, value):
+        return value
+    raise ValueError(f"{where} is {reprlib.repr(value)}")
+
+
+def _is_plain(kind: Any, value: Any) -> bool:
+    if kind is Any:
+        return True
+    if isinstance(value, bool):
+        return kind is bool
+    kind = get_origin(kind) or kind  # `isinstance` takes no Mapping[str, Any]
+    return isinstance(value, (int, float) if kind is float else kind)
+
+
+def _record(kind: type, value: Any, where: str) -> Any:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} is {reprlib.repr(value)}, no object")  # noqa: TRY004 it is the value of a file
+    known = {spec.name: spec for spec in fields(kind)}
+    unknown = sorted(set(value) - set(known))
+    needed = {name for name, spec in known.items() if spec.default is MISSING and spec.default_factory is MISSING}
+    missing = sorted(needed - set(value))
+    if unknown or missing:
+        raise ValueError(f"{where} has {f'no {missing[0]}' if missing else f'an unknown part {unknown[0]!r}'}")
+    hints = get_type_hints(kind)
+    return kind(**{name: _decoded(hints[name], item, f"{where}.{name}") for name, item in value.items()})

@@ -13,12 +13,12 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from spsl_cli.answer import skipped_json, speculation_json
-from spsl_cli.bench.hugging_face import EagerLoop
 from spsl_cli.comparison import first_difference
 from spsl_cli.documents import Collection
 from spsl_cli.events import SpeculationStats
 
 if TYPE_CHECKING:
+    from spsl_cli.bench.systems.base import System
     from spsl_cli.decoding.run import DecodingRun
 
 PLAIN, EAGER = "ar", "hf-eager"
@@ -81,7 +81,7 @@ def run_bench(run: DecodingRun, repeats: int, *, compare: bool, tell: Callable[[
     tokens: dict[str, list[list[int]]] = {}
     last: dict[str, SpeculationStats] = {}
     prompts = [request.prompt_ids for request in run.requests]
-    eager = EagerLoop(run.target.model, prompts) if compare else None
+    eager = _eager(run) if compare else None
     ends: set[str | None] = set()
     for turn in range(-1, repeats):
         for name in names:
@@ -108,10 +108,16 @@ def _decode(run: DecodingRun, *, speculation: bool) -> tuple[list[list[int]], Sp
     return [list(output.token_ids) for output in run.outputs], run.totals
 
 
-def _decode_eagerly(eager: EagerLoop, ours: list[list[int]]) -> tuple[list[list[int]], float]:
+def _eager(run: DecodingRun) -> System:
+    from spsl_cli.bench.systems.hugging_face import hf_eager  # noqa: PLC0415 transformers takes seconds
+
+    return hf_eager(run)
+
+
+def _decode_eagerly(eager: System, ours: list[list[int]]) -> tuple[list[list[int]], float]:
     """As many tokens as our rows have; the longest is decoded for all, as `generate` does."""
-    outputs, seconds = eager.decode(max(map(len, ours)))
-    return [ids[: len(own)] for ids, own in zip(outputs, ours, strict=True)], seconds
+    decoded = eager.decode(max(map(len, ours)))
+    return [ids[: len(own)] for ids, own in zip(decoded.token_ids, ours, strict=True)], decoded.seconds
 
 
 def _result(

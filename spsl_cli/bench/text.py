@@ -1,10 +1,11 @@
-"""A long text that every machine has: the reference topics that come with Python itself."""
+"""A long text that every machine has, as a document: the reference topics that come with Python itself."""
 
 from __future__ import annotations
 
 import hashlib
 from typing import TYPE_CHECKING
 
+from spsl_cli.bench.tasks.sources import builtin_texts
 from spsl_cli.documents import Document, Page
 
 if TYPE_CHECKING:
@@ -16,9 +17,7 @@ PART_CHARACTERS = 50_021
 
 def builtin_document(tokenizer: PreTrainedTokenizerFast, tokens: int, part: int = 0) -> Document:
     """About `tokens` tokens of Python's language reference (some 120,000 in all), always the same; parts differ."""
-    from pydoc_data.topics import topics  # noqa: PLC0415 half a megabyte
-
-    whole = "\n\n".join(topics[name] for name in sorted(topics))
+    whole = "\n\n".join(builtin_texts())
     begin = part * PART_CHARACTERS % len(whole)
     text = (whole[begin:] + whole[:begin])[: 12 * tokens]
     ids = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]

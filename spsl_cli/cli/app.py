@@ -13,7 +13,7 @@ import typer
 
 from spsl_cli import __version__
 from spsl_cli.cli.ask import ask
-from spsl_cli.cli.bench import bench
+from spsl_cli.cli.bench import benchmarks
 from spsl_cli.cli.cache import cache
 from spsl_cli.cli.chat import chat
 from spsl_cli.cli.doctor import doctor
@@ -29,8 +29,8 @@ app.command()(ask)
 app.command()(summarize)
 app.command()(chat)
 app.command()(read)
-app.command()(bench)
 app.command()(doctor)
+app.add_typer(benchmarks, name="bench")
 app.add_typer(models, name="models")
 app.add_typer(cache, name="cache")
 

@@ -62,13 +62,13 @@ SETTINGS_OPTIONS: dict[str, Any] = {
     ],
     "controller": Annotated[
         str | None,
-        typer.Option("--controller", help="calibrated, entropy, or fixed (with --k N)."),
+        typer.Option("--controller", help="calibrated, entropy, disco, adaedl, svip, or fixed (with --k N)."),
     ],
     "lookup": Annotated[
         bool | None,
         typer.Option(
             "--lookup/--no-lookup",
-            help="Draft from earlier text where it repeats; with --k or --controller entropy only if asked.",
+            help="Draft from earlier text where it repeats; with --k or another --controller only if asked.",
             show_default=False,
         ),
     ],
@@ -77,7 +77,8 @@ SETTINGS_OPTIONS: dict[str, Any] = {
         typer.Option(
             "--index",
             metavar="NAME",
-            help="How drafts choose what they read: sparsespec-l, per-query-head, vegas, pillar, snapkv or streaming.",
+            help="How drafts choose what they read: sparsespec-l, per-query-head, vegas, pillar, snapkv, pyramidkv, "
+            "h2o, quest or streaming.",
         ),
     ],
     "overflow": Annotated[

@@ -146,13 +146,13 @@ def leave_with_skips(collection: Collection) -> None:
         raise typer.Exit(ExitCode.SOME_SKIPPED)
 
 
-def checked_target(output: str) -> Path:
-    """The file to write. UsageError where it cannot be written."""
+def checked_target(output: str, option: str = "-o") -> Path:
+    """The file to write, as `option` named it. UsageError where it cannot be written."""
     path = Path(output)
     if not output or path.is_dir():
-        raise UsageError(f"-o {output!r} is not the name of a file")
+        raise UsageError(f"{option} {output!r} is not the name of a file")
     if not path.parent.is_dir():
-        raise UsageError(f"-o {output}: there is no folder {path.parent}", hint="make it first")
+        raise UsageError(f"{option} {output}: there is no folder {path.parent}", hint="make it first")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise UsageError(f"-o {output} cannot be written", hint="choose another file")
+        raise UsageError(f"{option} {output} cannot be written", hint="choose another file")
     return path

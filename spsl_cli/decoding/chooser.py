@@ -24,13 +24,15 @@ class Choice:
     """A chosen token and what it was chosen from.
 
     entropy: of that distribution, in nats. margin: by how many nats its likeliest token leads. distribution: itself
-    [V], where tokens are drawn; None where all of it is on this token.
+    [V], where tokens are drawn; None where all of it is on this token. probability: of this token, in the distribution
+    that the scores make (where nothing is drawn too).
     """
 
     token: int
     entropy: float = 0.0
     margin: float = float("inf")
     distribution: torch.Tensor | None = None
+    probability: float = 1.0
 
 
 class Chooser(Protocol):
@@ -57,13 +59,13 @@ class GreedyChooser:
         self.note = scores.note
 
     def choose(self, logits: torch.Tensor, tail: Sequence[int] = ()) -> Choice:
-        """The argmax, entropy and margin of the softmax, in one transfer from the device."""
+        """The argmax, and entropy, margin and its probability in the softmax, in one transfer from the device."""
         scores = self._scores(logits[None], tail)[0]
         best = scores.topk(min(2, len(scores))).values
         log_p = scores.log_softmax(-1)
         entropy = -(log_p.exp() * log_p).nan_to_num(0.0).sum()
-        token, nats, margin = torch.stack((scores.argmax(), entropy.double(), best[0] - best[-1])).tolist()
-        return Choice(int(token), nats, margin)
+        found = torch.stack((scores.argmax(), entropy.double(), best[0] - best[-1], log_p.max().exp())).tolist()
+        return Choice(int(found[0]), found[1], found[2], probability=found[3])
 
     def verify(self, drafts: Sequence[Choice], logits: torch.Tensor) -> tuple[int, int]:
         """A draft stands if it is the target's own choice."""
@@ -88,7 +90,8 @@ class SamplingChooser:
         _check_drawable(p)
         first, second = p.topk(2).values.tolist() if len(p) > 1 else (1.0, 0.0)
         margin = math.log(first / second) if second else float("inf")
-        return Choice(self._dice.draw(p), float(torch.special.entr(p).sum()), margin, p)
+        token = self._dice.draw(p)
+        return Choice(token, float(torch.special.entr(p).sum()), margin, p, float(p[token]))
 
     def verify(self, drafts: Sequence[Choice], logits: torch.Tensor) -> tuple[int, int]:
         """Speculative sampling. RuntimeError if there is no token to draw where one is wanted."""

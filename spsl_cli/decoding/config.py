@@ -20,8 +20,10 @@ STRICT_BLOCK = 512
 With blocks of 64 to 256, rounding was seen to change where a sequence grew into the next.
 """
 
-Controller = Literal["calibrated", "entropy", "fixed"]
-Index = Literal["sparsespec-l", "per-query-head", "vegas", "pillar", "snapkv", "streaming"]
+Controller = Literal["calibrated", "entropy", "disco", "adaedl", "svip", "lookup-only", "fixed"]
+Index = Literal[
+    "sparsespec-l", "per-query-head", "vegas", "pillar", "snapkv", "streaming", "quest", "h2o", "pyramidkv"
+]  # fmt: skip
 INDEXES: tuple[str, ...] = get_args(Index)
 
 DEFAULT_BUDGET = 0.10
@@ -69,8 +71,9 @@ class DecodeConfig:
     window: W of Eq. 3, how many committed queries the importance looks back over.
     k: draft length, 1 to `K_MAX`, or "auto" for the controller.
     controller: "calibrated" (rates from measured costs and a learned chance of acceptance; plain decoding is one of its
-    choices), "entropy" (Eq. 6-8 of the paper) or "fixed" (follows from an integer `k`).
-    lookup: whether earlier text is looked up for drafts; None: with the calibrated controller, not with the others.
+    choices), "entropy" (Eq. 6-8 of the paper), a published stopping rule ("disco", "adaedl", "svip"; see
+    `spsl_cli.decoding.controllers`) or "fixed" (follows from an integer `k`).
+    lookup: whether earlier text is looked up for drafts; None: with the controllers "calibrated" and "lookup-only".
     index: which positions a draft reads: "sparsespec-l" or another published design, see `spsl_cli.decoding.policies`.
     importance: "window" sums the mass of exactly the last W queries; "decayed" forgets 1/W of the sum with every query
     (of the indexes that count committed queries; the others sum theirs anew).
@@ -129,7 +132,7 @@ class DecodeConfig:
     @property
     def looks_up(self) -> bool:
         """Whether earlier text is looked up."""
-        return self.controller_name == "calibrated" if self.lookup is None else self.lookup
+        return self.controller_name in ("calibrated", "lookup-only") if self.lookup is None else self.lookup
 
 
 def is_whole(value: object) -> bool:

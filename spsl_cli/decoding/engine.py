@@ -40,7 +40,7 @@ class SpeculativeLoop(DecodingLoop):
         super().__init__(*arguments)
         # Measured costs differ from run to run, and with them draft lengths and so the throws of the dice: where tokens
         # are drawn, the controller is left to what it presumes, and a seed gives the same tokens.
-        self.policy = make_policy(self.config)
+        self.policy = make_policy(self.config, len(self.cache.drafting_layers))
         self._view_drafts = 0  # how many drafts the views have served, 0 if there are none
         self.costs = StepCosts(self._presumed_costs())
         self._was_sparse = False  # the round before
@@ -74,6 +74,10 @@ class SpeculativeLoop(DecodingLoop):
             )
             results.append((accepted, taken))
         times.verify = self._now() - start - times.total
+        if self.policy.counts is Counted.EVERY:  # before later queries push these out
+            for row in rows:
+                count_mass(self.cache, row.sequence, self.policy)
+            times.mass += self._now() - start - times.total
         return self._account(rows, plan, drafts, results, times)
 
     def _presumed_costs(self) -> PresumedCosts:
@@ -89,11 +93,15 @@ class SpeculativeLoop(DecodingLoop):
     @property
     def _keeps(self) -> bool:
         """Whether the queries of this forward may count for a later index."""
-        return self.policy.counts not in (Counted.NOTHING, Counted.PROMPT) and self.controller.may_draft
+        counts = self.policy.counts
+        return counts is Counted.EVERY or (
+            counts not in (Counted.NOTHING, Counted.PROMPT) and self.controller.may_draft
+        )
 
     def _wants_mass(self, plan: Plan, inputs: int) -> bool:
         """Whether their mass is likely to be counted in the next round, and little enough to be held until then."""
         soon = plan.source is Source.SPARSE and self.config.refresh_every == 1
+        soon = self.policy.counts_mass and (soon or self.policy.counts is Counted.EVERY)
         return self._keeps and soon and inputs <= MASS_ROWS
 
     def _plan(self, rows: Sequence[Row]) -> Plan:

@@ -91,9 +91,24 @@ class DecayedImportance:
         self.total[sequence].zero_()
 
 
+class SummedImportance(DecayedImportance):
+    """The sum over all queries there were: nothing is forgotten."""
+
+    def __init__(self, sequences: int, window: int, heads: int, capacity: int, device: torch.device) -> None:
+        super().__init__(sequences, window, heads, capacity, device)
+        self.decay = 1.0
+
+
 def make_importance(
-    sequences: int, window: int, heads: int, capacity: int, device: torch.device, *, decayed: bool = False
+    sequences: int,
+    window: int,
+    heads: int,
+    capacity: int,
+    device: torch.device,
+    *,
+    decayed: bool = False,
+    summed: bool = False,
 ) -> Importance:
-    """The exact window, or the decayed sum."""
-    kind = DecayedImportance if decayed else ImportanceWindow
+    """The exact window, the decayed sum, or the sum over everything."""
+    kind = SummedImportance if summed else DecayedImportance if decayed else ImportanceWindow
     return kind(sequences, window, heads, capacity, device)

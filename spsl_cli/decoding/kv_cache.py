@@ -43,13 +43,14 @@ class LayerSizes:
 class DraftSizes:
     """What a layer allocates for drafting: slots of the sparse view, whether query heads have a view each, and S.
 
-    `window` is W of Eq. 3, 0 where the index needs no importance; `decayed` keeps a decayed sum instead of W rows.
+    `window` is W of Eq. 3, 0 without importance. Instead of W rows `decayed` keeps a sum that forgets, `summed` a sum.
     """
 
     slots: int
     per_query_head: bool = False
     window: int = 16
     decayed: bool = False
+    summed: bool = False
 
 
 class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transformers does not type its subclass hook
@@ -57,6 +58,7 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
 
     Dense: [B, Hkv, capacity, D]. Dense rows, sparse view and importance are allocated when first needed.
     `attention_window`: how many positions this layer sees, None for all; one that slides has no sparse view.
+    `shifts`: how many rows more than in the average layer are gathered here, for each sequence.
     """
 
     is_sliding = False
@@ -66,6 +68,7 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         self.state = state
         self.sizes = sizes
         self.attention_window = attention_window
+        self.shifts = [0] * sizes.sequences
         self.groups = 1  # with `scaling` and `softcap`: as the attention module calls with them
         self.scaling = 1.0
         self.softcap: float | None = None
@@ -127,8 +130,8 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         self._view = self._importance = None  # free the old ones first
         self._view = SparseView(self.dense, sizes.slots, heads)
         if sizes.window:
-            device = self.dense.keys.device
-            self._importance = make_importance(sequences, sizes.window, heads, capacity, device, decayed=sizes.decayed)
+            shape, device = (sequences, sizes.window, heads, capacity), self.dense.keys.device
+            self._importance = make_importance(*shape, device, decayed=sizes.decayed, summed=sizes.summed)
         self._draft_sizes = sizes
 
     def update(
@@ -148,7 +151,7 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         state, rows = self.state, key_states.shape[2]
         if self.reads_view:
             for i, (sequence, slot) in enumerate(zip(state.sequences, state.slots, strict=True)):
-                self.view.write(sequence, slot, Rows(key_states[i], value_states[i]))
+                self.view.write(sequence, slot + self.shifts[sequence], Rows(key_states[i], value_states[i]))
         else:
             for store, new in zip(self.dense, (key_states, value_states), strict=True):
                 for i, (sequence, start) in enumerate(zip(state.sequences, state.starts, strict=True)):
@@ -183,7 +186,7 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         state = self.state
         sequence, start = state.sequences[i], state.starts[i]
         if self.reads_view:
-            return self.view.seen(sequence, state.slots[i] + rows), 0
+            return self.view.seen(sequence, state.slots[i] + self.shifts[sequence] + rows), 0
         first = 0 if self.attention_window is None else max(0, start + 1 - self.attention_window)
         end = start + rows
         beyond = -end % state.align
@@ -195,8 +198,10 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         self.view.gather(sequence, positions, Rows(*(store[sequence] for store in self.dense)))
 
     def append(self, sequence: int, slot: int, positions: slice) -> None:
-        """Copy the dense rows at these positions into the sparse view, from this slot on."""
-        self.view.write(sequence, slot, Rows(*(store[sequence, :, positions] for store in self.dense)))
+        """Copy the dense rows at these positions into the sparse view, from this slot of the average layer on."""
+        self.view.write(
+            sequence, slot + self.shifts[sequence], Rows(*(store[sequence, :, positions] for store in self.dense))
+        )
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """Key length and offset for a mask; only asked for by models that build one, which the probe refuses."""
@@ -213,7 +218,7 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
 
 @dataclass
 class DecoderCache:
-    """All layers, and of every sequence: committed positions, positions in the sparse view, and where it must end.
+    """All layers, and of every sequence: committed positions, positions in the average view, and where it must end.
 
     `coverage`: the share of the attention mass that the positions in the view hold, as of the last refresh.
 

@@ -105,7 +105,8 @@ class SparseSelfDraft:
             choice = row.chooser.choose(logits[i], [token.token for token in draft])
             agrees = bool(guessed) and choice.token == guessed[i]
             length = match.length + i if match else 0
-            evidence = Evidence(choice.entropy, choice.margin, length if agrees else -length, coverage)
+            match_length = length if agrees else -length
+            evidence = Evidence(choice.entropy, choice.margin, match_length, coverage, choice.probability)
             draft.append(DraftToken(choice, evidence))
             if not agrees:
                 return

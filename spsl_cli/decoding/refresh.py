@@ -13,7 +13,7 @@ from spsl_cli.native import kernels
 
 def count_mass(cache: DecoderCache, sequence: int, policy: IndexPolicy, counted: int | None = None) -> None:
     """Add the mass of the queries that wait, the last `counted` of them, to the importance of every layer (Eq. 3)."""
-    if policy.counts is Counted.NOTHING:
+    if not policy.counts_mass:
         return
     length = cache.lengths[sequence]
     for layer in cache.drafting_layers:
@@ -31,16 +31,15 @@ def count_mass(cache: DecoderCache, sequence: int, policy: IndexPolicy, counted:
 def refresh_view(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> None:
     """Select the positions of every layer and head and gather their rows (Eq. 4, 5)."""
     length, covered = cache.lengths[sequence], []
+    size = policy.budget(length).total
     for number, layer in enumerate(cache.drafting_layers):
-        if policy.counts is Counted.NOTHING:
-            scores = layer.dense.keys.new_zeros(()).expand(layer.dense.keys.shape[1], length)
-        else:
-            scores = layer.importance.scores(sequence, length)
+        scores = policy.scores(number, sequence, layer, length)
         positions = policy.select(number, sequence, scores)
         layer.gather(sequence, positions)
-        if policy.counts is not Counted.NOTHING:
+        layer.shifts[sequence] = positions.shape[1] - size
+        if policy.counts_mass:
             covered.append(scores.gather(1, positions).sum() / scores.sum().clamp_min(1e-30))
-    cache.sparse_sizes[sequence] = policy.budget(length).total
+    cache.sparse_sizes[sequence] = size
     cache.viewed[sequence], cache.joined[sequence] = length, 0
     cache.coverage[sequence] = float(torch.stack(covered).mean()) if covered else 1.0
 

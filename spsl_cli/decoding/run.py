@@ -25,8 +25,8 @@ from spsl_cli.decoding.output import Output
 from spsl_cli.decoding.policies import Counted, make_policy
 from spsl_cli.decoding.positions import check_positions, prefill_in_one
 from spsl_cli.decoding.prefix import CHUNK, Prefix, restore, rows_of, saved_positions, splits_of
+from spsl_cli.decoding.prompt_mass import add_prompt_mass, prompt_mass
 from spsl_cli.decoding.row import Row, RowRequest
-from spsl_cli.decoding.sparse_index import Budget
 from spsl_cli.decoding.strict import check_strict
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.events import Event, Prefill, SpeculationStats, TokenKind, Tokens
@@ -67,6 +67,7 @@ class DecodingRun:
         self._decoding: object | None = None  # which call of `decode` may go on
         self._first_logits: list[torch.Tensor] = []
         self._seeds: list[list[PendingQueries]] = []
+        self._prompt_mass: list[list[torch.Tensor]] = []  # of every row and layer, once a policy has wanted it
 
     @property
     def prompt_ids(self) -> list[int]:
@@ -95,7 +96,7 @@ class DecodingRun:
             raise ValueError("a prefix goes with one prompt")
         self._decoding = None
         self.outputs = [request.make_output() for request in self.requests]
-        self.prefill_s, self._first_logits, self._seeds = 0.0, [], []
+        self.prefill_s, self._first_logits, self._seeds, self._prompt_mass = 0.0, [], [], []
         for sequence in range(len(self.requests)):
             self.cache.lengths[sequence] = 0
             self.cache.forget(sequence)
@@ -203,13 +204,24 @@ class DecodingRun:
                 raise RuntimeError("this decoding is over: its run was rewound since")
 
     def _prepare_drafting(self, config: DecodeConfig) -> None:
-        policy = make_policy(config)
-        slots = Budget.resolve(config, self.capacity).total + 2 * K_MAX  # a row's guesses may fill up those of another
+        policy = make_policy(config, len(self.cache.drafting_layers))
+        slots = policy.largest(self.capacity) + 2 * K_MAX  # a row's guesses may fill up those of another
         slots += JOINING if config.refresh_every > 1 else 0
         decayed = config.importance == "decayed" and policy.counts is Counted.COMMITTED  # the others count once
-        sizes = DraftSizes(slots, policy.per_query_head, policy.window, decayed)
+        summed = policy.counts is Counted.EVERY
+        sizes = DraftSizes(slots, policy.per_query_head, policy.window, decayed, summed)
         for layer in self.cache.drafting_layers:
             layer.prepare_drafting(sizes)
+        if summed:
+            self._begin_with_prompt_mass()
+
+    def _begin_with_prompt_mass(self) -> None:
+        """Let the importance begin with what the prompts' own queries attended to; computed once for all decodings."""
+        for sequence, request in enumerate(self.requests):
+            if len(self._prompt_mass) == sequence:
+                pieces = pairwise([0, *self._splits(len(request.prompt_ids), ())])
+                self._prompt_mass.append(prompt_mass(self.target, self.cache, sequence, request.prompt_ids, pieces))
+            add_prompt_mass(self.cache, sequence, self._prompt_mass[sequence])
 
     def _first_tokens(self, config: DecodeConfig) -> list[Row]:
         """Rows that hold their first token, which the prefill's last logits give."""

@@ -66,6 +66,7 @@ def stage_row(stage: Stage, cells: int, glyphs: Glyphs, now: float) -> Line:
         crop(amount(last.done, last.total, unit), room, glyphs.ellipsis) if unit else "",
         rate(last.done, last.seconds, unit),
         _time(seconds, exact=stage.ended),
+        "" if last.left_s is None or stage.ended else f"{duration(last.left_s)} left",
     )
     items += [Line().add(fact, "dim") for fact in facts if fact]
     return pack(items, cells, gap)

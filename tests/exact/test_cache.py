@@ -26,7 +26,14 @@ def fresh_rows(model, token_ids):
 
 
 @pytest.mark.parametrize(
-    "how", [*({"k": k} for k in (1, 2, 4, 8)), {"controller": "entropy"}, {}, {"k": 4, "lookup": True}], ids=str
+    "how",
+    [
+        *({"k": k} for k in (1, 2, 4, 8)),
+        *({"controller": name} for name in ("entropy", "disco", "adaedl", "svip")),
+        {},
+        {"k": 4, "lookup": True},
+    ],
+    ids=str,
 )
 @pytest.mark.parametrize("budget", [0.05, 0.3])
 def test_dense_cache_is_exact_after_every_round(how, budget):

@@ -145,7 +145,7 @@ def test_a_few_prompts(embedded, ways):
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 def test_two_hundred_prompts(embedded, part):
-    """A part is twenty prompts of neighbouring lengths, and three of the thirty ways to draft."""
+    """A part is twenty prompts of neighbouring lengths, and three of the ways to draft."""
     number = ROWS * part
     lengths = [round(60 * (2000 / 60) ** ((number + row) / (PARTS * ROWS - 1))) for row in range(ROWS)]
     print(f"\nprompts {number}-{number + ROWS - 1}, texts of {lengths[0]}-{lengths[-1]} tokens", flush=True)  # noqa: T201

@@ -39,7 +39,7 @@ def test_with_controllers_and_batches(controller):
     assert [row.token_ids for row in lazy] == [row.token_ids for row in want]
 
 
-@pytest.mark.parametrize("index", ["sparsespec-l", "per-query-head", "streaming"])
+@pytest.mark.parametrize("index", ["sparsespec-l", "per-query-head", "streaming", "pyramidkv"])
 def test_the_view_holds_what_was_committed_since(index, monkeypatch):
     """Behind the gathered rows: the dense rows from the refresh on, all of them, in order."""
     seen = []
@@ -50,10 +50,12 @@ def test_the_view_holds_what_was_committed_since(index, monkeypatch):
         count, slots = cache.joined[sequence], cache.sparse_sizes[sequence]
         positions = slice(cache.lengths[sequence] - count, cache.lengths[sequence])
         for layer in cache.drafting_layers:
+            end = slots + layer.shifts[sequence]
             for dense, sparse in zip(layer.dense, layer.view.rows, strict=True):
                 wanted = dense[sequence, :, positions].transpose(0, 1)
                 wanted = wanted.repeat_interleave(sparse.shape[2] // wanted.shape[1], 1)
-                assert torch.equal(sparse[sequence, slots - count : slots], wanted)
+                assert torch.equal(sparse[sequence, end - count : end], wanted)
+        assert (len({layer.shifts[sequence] for layer in cache.drafting_layers}) > 1) is (index == "pyramidkv")
         seen.append(count)
 
     monkeypatch.setattr(engine, "extend_view", checked)

@@ -72,12 +72,14 @@ def test_twenty_thousand_samples_a_cell_pass_chi_square(k, temperature, quality)
     assert p_value(TableTarget(24, quality), sampling, k, 20_000) > 1e-4
 
 
-def test_the_controller_may_look_at_entropies():
-    """The seed's controller stops by the entropies of the drafts; that must not show in the output."""
+@pytest.mark.parametrize("controller", ["entropy", "disco", "adaedl", "svip"])
+def test_the_controller_may_look_at_entropies(controller):
+    """Or at probabilities: of the paper's controller, or another's stopping rule, nothing must show in the output."""
     target = TableTarget(3, 0.6)
-    sampling = SamplingConfig(temperature=1.0)
+    sampling = SamplingConfig(temperature=0.5)
     expected = exact_distribution(target, sampling, 4)
-    found = enumerated_distribution(target, sampling, "entropy", 4)
+    found = enumerated_distribution(target, sampling, controller, 4)
+    assert set(found) == set(expected)
     for tokens, probability in expected.items():
         assert found[tokens] == pytest.approx(probability, abs=2e-6)
 

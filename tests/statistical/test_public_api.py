@@ -28,7 +28,7 @@ PROMPT = [5, 3, 12, 7, 7, 1, 14, 9, 2, 10, 4, 15, 6, 11, 8, 13, 1, 5, 9, 9, 12, 
 FIRST_DRAFTED = 4
 ROWS = 200
 PASS = 1e-4
-INDEXES = ("sparsespec-l", "per-query-head", "vegas", "pillar", "snapkv", "streaming")
+INDEXES = ("sparsespec-l", "per-query-head", "vegas", "pillar", "snapkv", "streaming", "quest", "h2o", "pyramidkv")
 
 
 @cache
@@ -108,6 +108,9 @@ CELLS = [
     ("pillar", 8, SamplingConfig(1.3, top_p=0.8)),
     ("snapkv", 3, SamplingConfig(0.5)),
     ("streaming", 5, SamplingConfig(1.0, top_k=5)),
+    ("quest", "svip", SamplingConfig(1.0)),
+    ("h2o", "disco", SamplingConfig(0.7, top_p=0.8)),
+    ("pyramidkv", "adaedl", SamplingConfig(0.7)),
     ("sparsespec-l", "entropy", SamplingConfig(1.2)),
     ("sparsespec-l", "calibrated", SamplingConfig(1.2)),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -22,13 +23,15 @@ class Decoded:
     """What one decoding gave: the tokens of every row, and the seconds from the first of them to the last.
 
     The first token of a row comes from the prefill, and so the seconds count the others alone. `stats`: of all rows
-    together; None for systems that are not ours. `rounds` of the first row, where the system tells them.
+    together; None for systems that are not ours. `rounds`: those of the first row that drafted, and `phases`: seconds
+    by part of the work (draft, verify, refresh, controller, other), where the system tells them.
     """
 
     token_ids: list[list[int]]
     seconds: float
     stats: SpeculationStats | None = None
     rounds: tuple[Round, ...] = field(default=(), repr=False)
+    phases: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def tokens_per_s(self) -> float:

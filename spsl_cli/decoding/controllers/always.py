@@ -18,7 +18,14 @@ class AlwaysDrafting:
 
     def plan(self, matches: Sequence[int], rooms: Sequence[int]) -> Plan:  # noqa: ARG002 all rooms are alike to it
         """Lookup for long matches, else the sparse draft."""
-        return Plan(Source.LOOKUP if min(matches) >= LONG_MATCH else Source.SPARSE, self.k_star)
+        if min(matches) >= LONG_MATCH:
+            return Plan(Source.LOOKUP, self.lookup_length)
+        return Plan(Source.SPARSE, self.k_star)
+
+    @property
+    def lookup_length(self) -> int:
+        """How many tokens are looked up for the verify."""
+        return self.k_star
 
     def guesses(self, match: int, most: int) -> int:  # noqa: ARG002 any match is worth it
         """All of them."""

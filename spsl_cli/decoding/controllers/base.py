@@ -1,7 +1,8 @@
 """What a draft-length controller is: it plans a round, says when a draft is long enough, and learns what became of it.
 
 Decisions from floats, no tensors and no token ids. A controller may look at the distribution that a token was drawn
-from, and a token once drawn stays in its draft whatever the controller wants next: that keeps sampling lossless.
+from, and at the token's probability there, and a token once drawn stays in its draft whatever the controller wants
+next: that keeps sampling lossless.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ class Evidence:
     entropy: of the distribution it came from, in nats. margin: by how many nats the likeliest token there leads.
     match: how many tokens had stood before as they stand here, where lookup named this token; negative where it named
     another one; 0 where it named none. coverage: share of the attention mass that the view holds, in [0, 1].
+    probability: that the distribution gave this token.
     """
 
     entropy: float
     margin: float = 0.0
     match: int = 0
     coverage: float = 1.0
+    probability: float = 1.0
 
 
 Drafted = Sequence[Sequence[Evidence]]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.policies.base import Counted, IndexPolicy
+from spsl_cli.decoding.policies.h2o import HeavyHitters
 from spsl_cli.decoding.policies.per_query_head import PerQueryHead
 from spsl_cli.decoding.policies.pillar import Pillar
+from spsl_cli.decoding.policies.pyramidkv import PyramidKV
+from spsl_cli.decoding.policies.quest import Quest
 from spsl_cli.decoding.policies.snapkv import SnapKV
 from spsl_cli.decoding.policies.sparsespec_l import SparseSpecL
 from spsl_cli.decoding.policies.streaming import Streaming
@@ -20,9 +23,15 @@ POLICIES: dict[str, type[IndexPolicy]] = {
     "pillar": Pillar,
     "snapkv": SnapKV,
     "streaming": Streaming,
+    "quest": Quest,
+    "h2o": HeavyHitters,
+    "pyramidkv": PyramidKV,
 }
 
 
-def make_policy(config: DecodeConfig) -> IndexPolicy:
-    """The policy that the configuration names; one for each decoding, since some remember what they chose."""
-    return POLICIES[config.index](config)
+def make_policy(config: DecodeConfig, layers: int = 1) -> IndexPolicy:
+    """The policy that the configuration names, for so many layers with a view.
+
+    One for each decoding, since some remember what they chose.
+    """
+    return POLICIES[config.index](config, layers)

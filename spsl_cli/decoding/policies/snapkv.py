@@ -12,6 +12,7 @@ from torch.nn.functional import max_pool1d
 
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.policies.base import Counted, IndexPolicy
+from spsl_cli.decoding.sparse_index import Budget
 
 POOLING = 7
 """Neighbours pooled, as in the authors' configurations."""
@@ -22,14 +23,18 @@ class SnapKV(IndexPolicy):
 
     counts = Counted.PROMPT
 
-    def __init__(self, config: DecodeConfig) -> None:
-        super().__init__(config)
+    def __init__(self, config: DecodeConfig, layers: int = 1) -> None:
+        super().__init__(config, layers)
         self._rankings: dict[tuple[int, int], torch.Tensor] = {}
 
+    def layer_budget(self, layer: int, length: int) -> Budget:  # noqa: ARG002 all layers are alike here
+        """How many positions of each group in this layer."""
+        return self.budget(length)
+
     def select(self, layer: int, sequence: int, scores: torch.Tensor) -> torch.Tensor:
-        """Scores [Hkv, length] (only the first ones count) -> [Hkv, budget.total]."""
+        """Scores [Hkv, length] (only the first ones count) -> [Hkv, total of the layer's budget]."""
         heads, length = scores.shape
-        budget = self.budget(length)
+        budget = self.layer_budget(layer, length)
         ranking = self._rankings.get((layer, sequence))
         if ranking is None:
             votes = max_pool1d(scores[:, : length - budget.recent], POOLING, stride=1, padding=POOLING // 2)
