@@ -130,6 +130,11 @@ class DecodeConfig:
         return self.controller if self.k == "auto" else "fixed"
 
     @property
+    def is_economical(self) -> bool:
+        """Whether plain steps come between drafts: then what a draft behind them costs decides whether it comes."""
+        return self.controller_name == "calibrated"
+
+    @property
     def looks_up(self) -> bool:
         """Whether earlier text is looked up."""
         return self.controller_name in ("calibrated", "lookup-only") if self.lookup is None else self.lookup

@@ -38,11 +38,15 @@ SHARES = {"cpu": Shares(0.07, 0.22, 0.4, 3_300_000), "cuda": Shares(0.01, 0.01, 
 
 @dataclass(frozen=True)
 class PresumedCosts:
-    """What is presumed until it is measured, in plain steps: a draft step, refresh with mass, a row of a verify."""
+    """What is presumed until it is measured, in plain steps: a draft step, refresh with mass, a row of a verify.
+
+    entry: what a refresh after rounds without takes beyond the others; None: as much again.
+    """
 
     draft: float = 0.5
     refresh: float = 0.2
     row: float = 0.05
+    entry: float | None = None
 
     @classmethod
     def by_bytes(
@@ -55,20 +59,23 @@ class PresumedCosts:
         layers: int = 0,
         arithmetic: int | None = None,
         sequences: int = 1,
+        viewed: bool = False,
     ) -> PresumedCosts:
         """For steps that take as long as memory takes to read them.
 
         weights, kv: bytes that a plain step reads. share: of the kv that a draft step reads, and a gather reads and
         writes. device: its kind, see `SHARES`. layers: of the model. arithmetic: bytes of the weights if they were
         float32, which a row of few bits has to compute all the same; None: as many as are read. sequences: each of them
-        has a row more.
+        has a row more. viewed: a first view is there.
         """
         shares = SHARES.get(device, SHARES["cpu"])
         fixed = weights + layers * shares.layer
         everything = max(fixed + kv, 1)
+        refresh = (shares.mass_of_kv + 2 * share) * kv / everything
         return cls(
             draft=(fixed + share * kv) / everything,
-            refresh=(shares.mass_of_kv + 2 * share) * kv / everything,
+            refresh=refresh,
+            entry=0.0 if viewed else None,
             row=(shares.row_of_weights * (arithmetic or weights) * sequences + shares.row_of_kv * kv) / everything,
         )
 
@@ -162,9 +169,11 @@ class StepCosts:
 
     @property
     def entry_s(self) -> float:
-        """What a refresh after rounds without takes beyond the others, measured or presumed: as much again."""
+        """What a refresh after rounds without takes beyond the others, measured or presumed."""
         first = self._first_refresh.value
-        return self.refresh_s if first is None else max(0.0, first - self.refresh_s)
+        if first is not None:
+            return max(0.0, first - self.refresh_s)
+        return self.refresh_s if self.presumed.entry is None else self.presumed.entry * self.plain_s
 
     @property
     def row_s(self) -> float:

@@ -19,9 +19,9 @@ from spsl_cli.decoding.controllers import Plan, Source, make_controller
 from spsl_cli.decoding.costs import PresumedCosts, StepCosts
 from spsl_cli.decoding.counters import RoundTimes
 from spsl_cli.decoding.loop import DecodingLoop
-from spsl_cli.decoding.policies import Counted, make_policy
+from spsl_cli.decoding.policies import Counted, IndexPolicy, make_policy
 from spsl_cli.decoding.proposers import Drafts, SparseSelfDraft, filled_up, look_up
-from spsl_cli.decoding.refresh import can_be_extended, count_mass, extend_view, refresh_view
+from spsl_cli.decoding.refresh import can_be_extended, count_mass, drop_waiting, extend_view, refresh_view
 from spsl_cli.decoding.row import Row
 from spsl_cli.events import Draft, Event, TokenKind, Tokens, Verify
 
@@ -36,12 +36,14 @@ of 64. Of more the queries are held, and the mass is computed when it is counted
 class SpeculativeLoop(DecodingLoop):
     """Decodes round by round; the same tokens as the plain loop."""
 
-    def __init__(self, *arguments: Any) -> None:
+    def __init__(self, *arguments: Any, views_by: IndexPolicy | None = None) -> None:
+        """As every loop; `views_by`: the policy that has chosen first views from the prompts already."""
         super().__init__(*arguments)
         # Measured costs differ from run to run, and with them draft lengths and so the throws of the dice: where tokens
         # are drawn, the controller is left to what it presumes, and a seed gives the same tokens.
-        self.policy = make_policy(self.config, len(self.cache.drafting_layers))
-        self._view_drafts = 0  # how many drafts the views have served, 0 if there are none
+        self._has_views = views_by is not None
+        self.policy = views_by or make_policy(self.config, len(self.cache.drafting_layers))
+        self._view_drafts = 0  # how many drafts the views have served since they were made
         self.costs = StepCosts(self._presumed_costs())
         self._was_sparse = False  # the round before
         self._timed = all(row.greedy for row in self.rows)
@@ -87,7 +89,7 @@ class SpeculativeLoop(DecodingLoop):
         target = self.target
         return PresumedCosts.by_bytes(
             target.weight_bytes, kv, share, target.device.type,
-            layers=target.layer_count, arithmetic=target.dense_bytes, sequences=len(self.rows),
+            layers=target.layer_count, viewed=self._has_views, arithmetic=target.dense_bytes, sequences=len(self.rows),
         )  # fmt: skip
 
     @property
@@ -122,9 +124,8 @@ class SpeculativeLoop(DecodingLoop):
             times.draft = self._now() - start
             return drafts
         due = self._refresh_is_due(rows)
-        counts = self.config.counted if self._view_drafts else None
         for row in rows if due else ():
-            count_mass(self.cache, row.sequence, self.policy, counts)
+            self._count(row)
         counted = self._now()
         for row in rows:
             if due:
@@ -132,10 +133,23 @@ class SpeculativeLoop(DecodingLoop):
             else:
                 extend_view(self.cache, row.sequence)
         self._view_drafts = 1 if due else self._view_drafts + 1
+        self._has_views = True
         refreshed = self._now()
         drafts, times.draft_steps = self.proposer.propose(rows, self.controller)
         times.mass, times.refresh, times.draft = counted - start, refreshed - counted, self._now() - refreshed
         return drafts
+
+    def _count(self, row: Row) -> None:
+        """Count the attention of what was committed, all of it for a first view.
+
+        Where a view is there and the rounds before had no draft, none of it: each query would be a pass over all keys,
+        as those rounds leave no mass. What they committed is among the recent positions; the next verify knows more.
+        """
+        paused = self._has_views and not self._was_sparse
+        if paused and self.config.is_economical and self.policy.counts is Counted.COMMITTED:
+            drop_waiting(self.cache, row.sequence)
+        else:
+            count_mass(self.cache, row.sequence, self.policy, self.config.counted if self._has_views else None)
 
     def _refresh_is_due(self, rows: Sequence[Row]) -> bool:
         """After `refresh_every` drafts, and where a view has no room for what was committed since."""

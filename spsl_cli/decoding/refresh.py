@@ -28,6 +28,12 @@ def count_mass(cache: DecoderCache, sequence: int, policy: IndexPolicy, counted:
         layer.importance.add(sequence, mass[..., :length])
 
 
+def drop_waiting(cache: DecoderCache, sequence: int) -> None:
+    """The queries of this sequence that wait to be counted never will be."""
+    for layer in cache.drafting_layers:
+        layer.pending.pop(sequence, None)
+
+
 def refresh_view(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> None:
     """Select the positions of every layer and head and gather their rows (Eq. 4, 5)."""
     length, covered = cache.lengths[sequence], []

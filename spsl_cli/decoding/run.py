@@ -22,14 +22,19 @@ from spsl_cli.decoding.kv_cache import JOINING, DraftSizes, LayerSizes
 from spsl_cli.decoding.lookup import PromptLookup
 from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.output import Output
-from spsl_cli.decoding.policies import Counted, make_policy
+from spsl_cli.decoding.policies import Counted, IndexPolicy, make_policy
 from spsl_cli.decoding.positions import check_positions, prefill_in_one
 from spsl_cli.decoding.prefix import CHUNK, Prefix, restore, rows_of, saved_positions, splits_of
 from spsl_cli.decoding.prompt_mass import add_prompt_mass, prompt_mass
+from spsl_cli.decoding.refresh import count_mass, refresh_view
 from spsl_cli.decoding.row import Row, RowRequest
 from spsl_cli.decoding.strict import check_strict
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.events import Event, Prefill, SpeculationStats, TokenKind, Tokens
+
+VIEWS_FROM = 4
+"""The first sparse views are made with the prefill where it has read more than one in so many of the positions itself:
+they take about as long as reading thirty tokens, which is then nothing beside it."""
 
 
 class DecodingRun:
@@ -68,6 +73,8 @@ class DecodingRun:
         self._first_logits: list[torch.Tensor] = []
         self._seeds: list[list[PendingQueries]] = []
         self._prompt_mass: list[list[torch.Tensor]] = []  # of every row and layer, once a policy has wanted it
+        self._read_most = False
+        self._views: tuple[DecodeConfig, IndexPolicy] | None = None  # what the cache's views were made for, by whom
 
     @property
     def prompt_ids(self) -> list[int]:
@@ -97,12 +104,19 @@ class DecodingRun:
         self._decoding = None
         self.outputs = [request.make_output() for request in self.requests]
         self.prefill_s, self._first_logits, self._seeds, self._prompt_mass = 0.0, [], [], []
+        self._views = None
         for sequence in range(len(self.requests)):
             self.cache.lengths[sequence] = 0
             self.cache.forget(sequence)
         total = sum(len(request.prompt_ids) for request in self.requests)
         for sequence in range(len(self.requests)):
             yield from self._prefill_row(sequence, total, splits, prefix)
+        self._read_most = VIEWS_FROM * (total - self.reused) > total
+        if self.config.speculation and self._begins_with_views(self.config):
+            now = clock(self.target.device)
+            begun = now()
+            self._make_views(self.config)
+            self.prefill_s += now() - begun
 
     def _prefill_row(
         self, sequence: int, total: int, wanted: Collection[int], prefix: Prefix | None
@@ -167,6 +181,7 @@ class DecodingRun:
         for sequence, request in enumerate(self.requests):
             self.cache.lengths[sequence] = len(request.prompt_ids)
             self.cache.forget(sequence)
+        self._views = None
         for sequence, seeds in enumerate(self._seeds):
             for layer, seed in zip(self.cache.drafting_layers, seeds, strict=True):
                 layer.pending[sequence] = seed
@@ -191,11 +206,8 @@ class DecodingRun:
             raise ValueError("the run was prepared without strict mode")
         if config.speculation and not (self.config.speculation and config.window <= self.config.window):
             raise ValueError("the run was prepared for a smaller window, or for no speculation")
-        if config.speculation:
-            self._prepare_drafting(config)
         self.rows = self._first_tokens(config)
-        kind = SpeculativeLoop if config.speculation else PlainLoop
-        self.loop = kind(self.target, self.cache, self.rows, config)
+        self.loop = self._make_loop(config)
         own = self._decoding = object()
         first = [Tokens((row.pending,), (TokenKind.PLAIN,), row.sequence) for row in self.rows]
         for event in chain(first, self.loop.run()):
@@ -203,8 +215,37 @@ class DecodingRun:
             if self._decoding is not own:
                 raise RuntimeError("this decoding is over: its run was rewound since")
 
-    def _prepare_drafting(self, config: DecodeConfig) -> None:
-        policy = make_policy(config, len(self.cache.drafting_layers))
+    def _make_loop(self, config: DecodeConfig) -> DecodingLoop:
+        if not config.speculation:
+            return PlainLoop(self.target, self.cache, self.rows, config)
+        if not self._begins_with_views(config):
+            self._prepare_drafting(config, self._policy(config))
+            return SpeculativeLoop(self.target, self.cache, self.rows, config)
+        if self._views is None or self._views[0] != config:
+            self._make_views(config)
+        policy = self._views[1] if self._views else None
+        return SpeculativeLoop(self.target, self.cache, self.rows, config, views_by=policy)
+
+    def _begins_with_views(self, config: DecodeConfig) -> bool:
+        """Where the controller has to weigh what a first draft costs, unless it has no times to weigh.
+
+        Where tokens are drawn, these hang on the drafts, and must not on what was read before.
+        """
+        return config.is_economical and self._read_most and all(request.greedy for request in self.requests)
+
+    def _make_views(self, config: DecodeConfig) -> None:
+        """The first view of every row, by the attention of its prompt's last queries."""
+        policy = self._policy(config)
+        self._prepare_drafting(config, policy)
+        for sequence in range(len(self.requests)):
+            count_mass(self.cache, sequence, policy)
+            refresh_view(self.cache, sequence, policy)
+        self._views = (config, policy)
+
+    def _policy(self, config: DecodeConfig) -> IndexPolicy:
+        return make_policy(config, len(self.cache.drafting_layers))
+
+    def _prepare_drafting(self, config: DecodeConfig, policy: IndexPolicy) -> None:
         slots = policy.largest(self.capacity) + 2 * K_MAX  # a row's guesses may fill up those of another
         slots += JOINING if config.refresh_every > 1 else 0
         decayed = config.importance == "decayed" and policy.counts is Counted.COMMITTED  # the others count once
