@@ -12,7 +12,7 @@ from spsl_cli.config import NAMES
 
 _PREFIX = "SPSL_"
 _TESTS = "SPSL_TEST_"  # read by the tests, never by a run
-_OTHERS = ("SPSL_CACHE_DIR", "SPSL_NATIVE", "SPSL_PASSWORD")
+_OTHERS = ("SPSL_CACHE_DIR", "SPSL_NATIVE", "SPSL_PASSWORD", "SPSL_TRITON")
 KNOWN = (*(f"{_PREFIX}{name.upper()}" for name in NAMES), *_OTHERS)
 """Every variable that a run reads."""
 

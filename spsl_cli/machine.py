@@ -8,11 +8,16 @@ from pathlib import Path
 
 
 def available_memory(device: str) -> int | None:
-    """Bytes that can be had on the device now; None where the system does not say."""
+    """Bytes that can be had on the device now (`cpu`, `cuda:N`, or `cuda:all`: of all together).
+
+    None where the system does not say.
+    """
     if device != "cpu":
         import torch  # noqa: PLC0415
 
-        return int(torch.cuda.mem_get_info(device)[0])
+        every = device.endswith(":all")
+        places = [f"cuda:{index}" for index in range(torch.cuda.device_count())] if every else [device]
+        return sum(int(torch.cuda.mem_get_info(place)[0]) for place in places)
     try:
         stated = re.search(
             r"^MemAvailable:\s*(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE

@@ -10,7 +10,7 @@ from spsl_cli.answer import ModelFacts, documents_json, skipped_json
 from spsl_cli.config import Settings
 from spsl_cli.documents import Collection
 from spsl_cli.errors import PromptTooLongError
-from spsl_cli.machine import available_memory
+from spsl_cli.outlook import Outlook, make_outlook
 from spsl_cli.request import Request
 from spsl_cli.reuse import key_of, kv_store
 from spsl_cli.run_history import prefill_rate
@@ -29,7 +29,8 @@ class Plan:
 
     `cached_tokens` were read before; `prefill_s` is what the others would take at the pace of the last runs, if any.
     `excess`: the tokens by which it all exceeds `context_length`; `error` says so, unless it would be asked in parts.
-    `available`: free bytes, None where the system does not tell.
+    `available`: free bytes, None where the system does not tell, and then `longest_context`, the most positions that
+    fit into them, is None too. `prefill_chunk`: tokens of the prompt that one forward takes.
     """
 
     command: str
@@ -41,6 +42,8 @@ class Plan:
     new_tokens: int
     context_length: int
     memory: MemoryPlan
+    longest_context: int | None
+    prefill_chunk: int
     available: int | None
     prefill_s: float | None
     excess: int
@@ -71,7 +74,8 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         },
         "timing": {"prefill_s": plan.prefill_s},
         "plan": {
-            **asdict(plan.memory), "total": plan.memory.total, "available": plan.available, "fits": plan.fits
+            **asdict(plan.memory), "total": plan.memory.total, "available": plan.available, "fits": plan.fits,
+            "longest_context": plan.longest_context, "prefill_chunk": plan.prefill_chunk,
         },
         "warnings": list(plan.warnings),
     }  # fmt: skip
@@ -97,45 +101,42 @@ def make_plan(settings: Settings, collection: Collection, wanted: Sequence[tuple
     from spsl_cli import models  # noqa: PLC0415 seconds
     from spsl_cli.prompting.budget import check_fits  # noqa: PLC0415
 
-    source = models.resolve(
-        settings.model, revision=settings.revision, offline=settings.offline, device=settings.device
-    )
-    config = models.load_config(source.path)
-    models.check_supported(config)
-    device = models.pick_device(settings.device)
-    dtype = models.pick_dtype(settings.dtype, device)
-    models.check_quantization(settings.quantize)
-    quantize = settings.quantize or (source.quantize if device != "cpu" else None)
-    tokenizer = models.load_tokenizer(source.path)
+    outlook = make_outlook(settings)
+    tokenizer = models.load_tokenizer(outlook.source.path)
     prompts = [request.prompt(tokenizer, of, settings.system) for of, request in wanted]
     longest = max(prompts, key=lambda prompt: len(prompt.ids))
-    limit, count, error = models.context_length(config), len(longest.ids), None
+    limit, count, error = outlook.context_length, len(longest.ids), None
     explicit = settings.origin.get("max_new_tokens", "default") != "default"
     try:
         new = check_fits(count, settings.max_new_tokens, limit, explicit=explicit)
     except PromptTooLongError as too_long:
         new, error = settings.max_new_tokens, too_long
     in_parts = error is not None and settings.overflow == "map-reduce"
-    facts = ModelFacts(source.id, source.revision, dtype, device, quantize)
-    width = 4 if dtype == "float32" else 2
-    weights = models.weights_bytes(source.path, width, quantize, device)
-    cached = _cached(settings, facts, longest) if settings.cache else 0
-    rate = prefill_rate(facts)
+    positions = min(count + new, limit)
+    cached = _cached(settings, outlook, longest, positions) if settings.cache else 0
+    rate = prefill_rate(outlook.facts)
+    warnings = (
+        *outlook.source.warnings,
+        *longest.notes,
+        *([_IN_PARTS.format(error.excess)] if in_parts and error else []),
+    )
     return Plan(
         command=wanted[0][1].task,
-        model=facts,
+        model=outlook.facts,
         collection=collection,
         document_tokens=_tokens(collection, wanted, prompts),
         prompt_tokens=count,
         cached_tokens=cached,
         new_tokens=new,
         context_length=limit,
-        memory=models.memory_plan(config, weights, width, min(count + new, limit), settings.budget),
-        available=available_memory(device),
+        memory=outlook.plan(positions),
+        longest_context=outlook.longest_context,
+        prefill_chunk=outlook.chunk(positions),
+        available=outlook.available,
         prefill_s=None if rate is None else (count - cached) / rate,
         excess=error.excess if error else 0,
         error=None if in_parts else error,
-        warnings=(*source.warnings, *longest.notes, *([_IN_PARTS.format(error.excess)] if in_parts and error else [])),
+        warnings=warnings,
     )
 
 
@@ -149,12 +150,12 @@ def _tokens(
     return tuple(counts[document.path] for document in collection.documents)
 
 
-def _cached(settings: Settings, facts: ModelFacts, prompt: Prompt) -> int:
+def _cached(settings: Settings, outlook: Outlook, prompt: Prompt, positions: int) -> int:
     """How many tokens of the prompt are stored; files are not checked for damage."""
-    from spsl_cli.decoding.prefix import CHUNK, saved_positions  # noqa: PLC0415 seconds
+    from spsl_cli.decoding.prefix import saved_positions  # noqa: PLC0415 seconds
     from spsl_cli.storage import kv_file  # noqa: PLC0415
 
-    key, chunk = key_of(facts), CHUNK.get(facts.device.partition(":")[0], 512)
+    key, chunk = key_of(outlook.facts), outlook.chunk(positions)
     return max(
         (
             saved_positions(

@@ -14,6 +14,7 @@ from spsl_cli.decoder_settings import decode_config
 from spsl_cli.environment import unknown_variables
 from spsl_cli.errors import ModelUnavailableError
 from spsl_cli.machine import available_memory
+from spsl_cli.outlook import Outlook, make_outlook
 from spsl_cli.render import Streams, render_table, write_json, write_warning
 from spsl_cli.session import cpu_kernels
 
@@ -39,16 +40,16 @@ def doctor(
     models.check_quantization(settings.quantize)
     device = models.pick_device(settings.device)
     dtype = models.pick_dtype(settings.dtype, device)
-    memory = available_memory(device)
     try:
-        model, plan = _model_and_plan(settings, device, 4 if dtype == "float32" else 2, memory)
+        outlook = make_outlook(settings)
+        device, model, plan = outlook.facts.device, _model(outlook), _plan(outlook)
     except ModelUnavailableError as error:  # the rest is worth knowing all the same
         model, plan = {"error": str(error)}, []
     report: dict[str, Any] = {
         "schema": "spsl.doctor/1",
         "device": device,
         "dtype": dtype,
-        "available_memory": memory,
+        "available_memory": available_memory(device),
         "cpu_kernels": cpu_kernels(),
         "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "settings": {name: {"value": getattr(settings, name), "origin": settings.origin[name]} for name in NAMES},
@@ -66,26 +67,28 @@ def doctor(
         _show(streams, report)
 
 
-def _model_and_plan(
-    settings: Settings, device: str, dtype_bytes: int, memory: int | None
-) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Facts of the model that would be used, and what it takes in memory by context length, in bytes."""
-    from spsl_cli import models  # noqa: PLC0415 seconds
+def _model(outlook: Outlook) -> dict[str, Any]:
+    """Facts of the model that would be used."""
+    source = outlook.source
+    return {
+        "id": source.id,
+        "path": str(source.path),
+        "reason": source.reason,
+        "context_length": outlook.context_length,
+        "longest_context": outlook.longest_context,
+    }
 
-    source = models.resolve(
-        settings.model, revision=settings.revision, offline=settings.offline, device=settings.device
-    )
-    config = models.load_config(source.path)
-    models.check_supported(config)
-    weights = models.weights_bytes(source.path, dtype_bytes, settings.quantize or source.quantize, device)
-    limit = models.context_length(config)
+
+def _plan(outlook: Outlook) -> list[dict[str, Any]]:
+    """What the model takes in memory by context length, in bytes; at last the longest that fits, if not all do."""
+    limit, longest = outlook.context_length, outlook.longest_context
+    lengths = {*(length for length in PLAN_LENGTHS if length < limit), limit, longest or limit}
     plan = []
-    for length in (*(length for length in PLAN_LENGTHS if length < limit), limit):
-        parts = models.memory_plan(config, weights, dtype_bytes, length, settings.budget)
-        fits = None if memory is None else parts.fits(memory)
-        plan.append({**asdict(parts), "total": parts.total, "fits": fits})
-    facts = {"id": source.id, "path": str(source.path), "reason": source.reason, "context_length": limit}
-    return facts, plan
+    for length in sorted(lengths):
+        parts = outlook.plan(length)
+        fits = None if outlook.available is None else parts.fits(outlook.available)
+        plan.append({**asdict(parts), "total": parts.total, "fits": fits, "prefill_chunk": outlook.chunk(length)})
+    return plan
 
 
 def _show(streams: Streams, report: dict[str, Any]) -> None:
@@ -95,18 +98,24 @@ def _show(streams: Streams, report: dict[str, Any]) -> None:
         "CPU kernels": report["cpu_kernels"],
         "free memory": "-" if free is None else f"{free / MIB:,.0f} MiB",
         "model": report["model"].get("error") or f"{report['model']['id']} ({report['model']['reason']})",
+        "longest context that fits": _count(report["model"].get("longest_context")),
         **report["versions"],
     }
     render_table(streams, "machine", ("what", "value"), list(machine.items()))
     settings = [(name, entry["value"], entry["origin"]) for name, entry in report["settings"].items()]
     render_table(streams, f"settings (file: {report['config_file']})", ("name", "value", "from"), settings)
-    parts = ("weights", "kv", "draft_view", "importance", "total")
+    parts = ("weights", "kv", "draft_view", "importance", "pending", "workspace", "total")
     rows = [
         (
             f"{plan['tokens']:,}",
             *(f"{plan[part] / MIB:,.0f}" for part in parts),
+            f"{plan['prefill_chunk']:,}",
             {True: "yes", False: "no"}.get(plan["fits"], "-"),
         )
         for plan in report["plan"]
     ]
-    render_table(streams, "memory by context length (MiB)", ("tokens", *parts, "fits"), rows)
+    render_table(streams, "memory by context length (MiB)", ("tokens", *parts, "chunk", "fits"), rows)
+
+
+def _count(tokens: int | None) -> str:
+    return "-" if tokens is None else f"{tokens:,} tokens"

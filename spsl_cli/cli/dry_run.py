@@ -72,6 +72,8 @@ def _show(streams: Streams, plan: Plan) -> None:
         "new tokens at most": plan.new_tokens,
         "context of the model": plan.context_length,
     }
+    if plan.longest_context is not None:
+        tokens["longest context that fits into memory"] = plan.longest_context
     if plan.excess:
         tokens["too long by"] = plan.excess
     render_table(streams, "tokens", ("what", "tokens"), [(name, f"{count:,}") for name, count in tokens.items()])
@@ -80,7 +82,8 @@ def _show(streams: Streams, plan: Plan) -> None:
     memory = plan.memory
     parts = {
         "weights": memory.weights, "keys and values": memory.kv, "draft view": memory.draft_view,
-        "importance": memory.importance, "total": memory.total,
+        "importance": memory.importance, "not committed or counted yet": memory.pending,
+        f"workspace of {plan.prefill_chunk:,} tokens at a time": memory.workspace, "total": memory.total,
     }  # fmt: skip
     if plan.available is not None:
         parts["free now"] = plan.available

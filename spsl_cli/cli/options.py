@@ -21,7 +21,7 @@ SETTINGS_OPTIONS: dict[str, Any] = {
         typer.Option("--model", metavar="ID|PATH|GGUF", help="Hub id, local folder or GGUF file."),
     ],
     "revision": Annotated[str | None, typer.Option("--revision", help="Revision of a Hub model.")],
-    "device": Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda or cuda:N.")],
+    "device": Annotated[str | None, typer.Option("--device", help="auto, cpu, cuda, cuda:N or cuda:all.")],
     "dtype": Annotated[str | None, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")],
     "quantize": Annotated[str | None, typer.Option("--quantize", help="8bit or 4bit weights.")],
     "offline": Annotated[bool | None, typer.Option("--offline", help="Use only what is on this machine.")],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from spsl_cli.decoding import kernels as triton_kernels
 from spsl_cli.decoding.attention import attend_chunk, attend_few, attend_windowed_chunk, with_sinks
 from spsl_cli.decoding.forward_state import PendingQueries
 from spsl_cli.decoding.kv_cache import LayerCache
@@ -62,6 +63,10 @@ def attend_row(
         if kernels.suits(query, keys, values, softcap=cap):
             mass = layer.new_mass(rows, keys) if with_mass and window is None else None
             return *kernels.attend_few(query, keys, values, scale, beyond=beyond, window=window, mass=mass), mass
+        if triton_kernels.suits(query, keys, values):
+            mass = layer.new_mass(rows, keys) if with_mass and window is None else None
+            few = triton_kernels.attend_few
+            return *few(query, keys, values, scale, beyond=beyond, window=window, softcap=cap, mass=mass), mass
         groups = query.shape[0] // keys.shape[0]
         mask = layer.state.mask(rows, keys.shape[1], window, groups, query, beyond) if rows > 1 else None
         return *attend_few(query, keys, values, scale, mask, cap), None

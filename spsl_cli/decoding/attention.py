@@ -16,6 +16,8 @@ import torch
 MASS_ROWS = 8
 """Query positions whose scores are held at once in `attention_mass`: bounds its scratch to G*8 rows a KV head."""
 
+LARGEST_FLASH_HEAD = 256
+
 
 def pack(query: torch.Tensor, kv_heads: int) -> torch.Tensor:
     """[Hq, q, D] -> [Hkv, G*q, D], row g*q + i being query head g of the group at query position i."""
@@ -77,7 +79,25 @@ def scaled_dot_product(
             scale=scale,
         )
         return output[0], lse[0]
+    if mask is None and softcap is None and _has_flash(query, keys, values):
+        output, lse, *_ = torch.ops.aten._scaled_dot_product_flash_attention(  # noqa: SLF001 likewise
+            query[None], keys[None], values[None], 0.0, causal, scale=scale
+        )
+        return output[0], lse[0]
     return written_out(query, keys, values, scale, mask=mask, causal=causal, softcap=softcap)
+
+
+def _has_flash(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> bool:
+    """Whether torch's fused kernel for NVIDIA GPUs takes these: 16 bit, one head size up to 256, Ampere or newer."""
+    size = query.shape[-1]
+    return (
+        query.is_cuda
+        and query.dtype in (torch.float16, torch.bfloat16)
+        and size == keys.shape[-1] == values.shape[-1]
+        and size % 8 == 0
+        and size <= LARGEST_FLASH_HEAD
+        and torch.cuda.get_device_capability(query.device) >= (8, 0)
+    )
 
 
 def written_out(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from spsl_cli.decoding.counters import RoundTimes
 from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.row import Row
@@ -16,6 +14,8 @@ from spsl_cli.events import Event, TokenKind, Tokens
 class PlainLoop(DecodingLoop):
     """One token a step over the whole cache. `margins` collects the first row's top-2 logit margins if asked for."""
 
+    drafts = False
+
     def __init__(self, *arguments: Any, record_margins: bool = False) -> None:
         super().__init__(*arguments)
         self.margins: list[float] | None = [] if record_margins else None
@@ -23,9 +23,7 @@ class PlainLoop(DecodingLoop):
     def round(self, rows: Sequence[Row]) -> list[Event]:
         """One token a row."""
         start = self._now()
-        inputs = torch.tensor([[row.pending] for row in rows], device=self.target.device)
-        sequences = tuple(row.sequence for row in rows)
-        logits = self.target.dense_forward(self.cache, inputs, sequences, strict=self.config.strict)
+        logits = self.dense(rows, [[row.pending] for row in rows])
         for row, behind in zip(rows, logits, strict=True):
             row.take([row.chooser.verify([], behind)[1]])
             self.cache.commit(row.sequence, 1, self.config.window)

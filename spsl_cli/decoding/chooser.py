@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import torch
@@ -36,7 +36,13 @@ class Choice:
 
 
 class Chooser(Protocol):
-    """Chooses tokens from logits."""
+    """Chooses tokens from logits.
+
+    sampling: what its choice follows from beside the logits and the throws of its dice, whose seed is left out; None
+    where that is not all.
+    """
+
+    sampling: SamplingConfig | None
 
     def note(self, token_ids: Sequence[int]) -> None:
         """These tokens are now part of the sequence."""
@@ -44,6 +50,10 @@ class Chooser(Protocol):
 
     def choose(self, logits: torch.Tensor, tail: Sequence[int] = ()) -> Choice:
         """One token from logits [V] behind the sequence and `tail`."""
+        ...
+
+    def throws(self, count: int) -> list[float]:
+        """What the dice show for the next `count` choices, made elsewhere by `sampling`."""
         ...
 
     def verify(self, drafts: Sequence[Choice], logits: torch.Tensor) -> tuple[int, int]:
@@ -54,9 +64,13 @@ class Chooser(Protocol):
 class GreedyChooser:
     """The token of the highest score."""
 
-    def __init__(self, scores: Scores) -> None:
-        self._scores = scores
+    def __init__(self, scores: Scores, sampling: SamplingConfig | None = None) -> None:
+        self._scores, self.sampling = scores, sampling
         self.note = scores.note
+
+    def throws(self, count: int) -> list[float]:
+        """None are looked at."""
+        return [0.0] * count
 
     def choose(self, logits: torch.Tensor, tail: Sequence[int] = ()) -> Choice:
         """The argmax, and entropy, margin and its probability in the softmax, in one transfer from the device."""
@@ -78,9 +92,16 @@ class GreedyChooser:
 class SamplingChooser:
     """Tokens drawn from the softmax of the scores; verification keeps that distribution exactly."""
 
-    def __init__(self, scores: Scores, dice: Dice) -> None:
+    def __init__(self, scores: Scores, dice: Dice, sampling: SamplingConfig | None = None) -> None:
         self._scores, self._dice = scores, dice
+        self.sampling = sampling if isinstance(dice, SeededDice) else None
         self.note = scores.note
+
+    def throws(self, count: int) -> list[float]:
+        """The next throws of the seed. TypeError for dice that show no numbers."""
+        if not isinstance(self._dice, SeededDice):
+            raise TypeError("these dice show no numbers")
+        return [self._dice.uniform() for _ in range(count)]
 
     def choose(self, logits: torch.Tensor, tail: Sequence[int] = ()) -> Choice:
         """A token drawn from logits [V]. RuntimeError if there is none to draw."""
@@ -133,8 +154,10 @@ def make_chooser(
     constraint: what the output keeps to; it begins behind the first `prompt_tokens` tokens that are noted.
     """
     scores: Scores = SampledScores(sampling)
+    all_there_is = constraint is None and sampling.repetition_penalty == 1.0
+    follows_from = replace(sampling, seed=0) if all_there_is else None
     if constraint is not None:
         scores = ConstrainedScores(scores, constraint(), prompt_tokens)
     if sampling.temperature == 0:
-        return GreedyChooser(scores)
-    return SamplingChooser(scores, dice or SeededDice(sampling.seed))
+        return GreedyChooser(scores, follows_from)
+    return SamplingChooser(scores, dice or SeededDice(sampling.seed), follows_from)

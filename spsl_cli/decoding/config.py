@@ -83,6 +83,8 @@ class DecodeConfig:
     strict: every forward behind the prompt has the same shape, `STRICT_ROWS` rows, so that rounding does not depend on
     what was drafted, nor on other rows of a batch; slower. Meant for 16-bit types.
     prefill_chunk: prompt positions a forward; None chooses by device.
+    graphs: whether forwards behind the prompt have fixed shapes, replayed as CUDA graphs; None: on one CUDA device;
+    True: elsewhere too, run as they are, which is slower.
 
     Raises ValueError for a value outside its range.
     """
@@ -101,6 +103,7 @@ class DecodeConfig:
     speculation: bool = True
     strict: bool = False
     prefill_chunk: int | None = None
+    graphs: bool | None = None
 
     def __post_init__(self) -> None:
         self._check_budget()
@@ -159,4 +162,5 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "importance": ("window", "decayed"),
     "speculation": (True, False),
     "strict": (True, False),
+    "graphs": (None, True, False),
 }

@@ -119,6 +119,8 @@ class SparseSpecDecoder:
             self._look_at(self.target.model)
         config = self.config if config is None else config
         check_kind("config", config, DecodeConfig)
+        if config.speculation and config.controller_name != "fixed" and _is_shared_out(self.target.model):
+            raise ValueError("in tensor parallel all processes must draft alike: give k, or speculation=False")
         self.target.stand_ins.follow()
         return DecodingRun(self.target, requests, config)
 
@@ -178,3 +180,8 @@ def _check_state(model: PreTrainedModel) -> None:
     kind = model.device.type
     if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
         raise ValueError("the decoder does not run under torch.autocast: load the model in the type that you want")
+
+
+def _is_shared_out(model: PreTrainedModel) -> bool:
+    """Whether other processes hold parts of its weights (tensor parallel); then times may not decide about drafts."""
+    return any(type(parameter).__name__ == "DTensor" for parameter in model.parameters())

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
-
 from spsl_cli.decoding.controllers import Plan, Source, make_controller
 from spsl_cli.decoding.costs import PresumedCosts, StepCosts
 from spsl_cli.decoding.counters import RoundTimes
@@ -36,20 +34,22 @@ of 64. Of more the queries are held, and the mass is computed when it is counted
 class SpeculativeLoop(DecodingLoop):
     """Decodes round by round; the same tokens as the plain loop."""
 
+    drafts = True
+
     def __init__(self, *arguments: Any, views_by: IndexPolicy | None = None) -> None:
         """As every loop; `views_by`: the policy that has chosen first views from the prompts already."""
         super().__init__(*arguments)
-        # Measured costs differ from run to run, and with them draft lengths and so the throws of the dice: where tokens
-        # are drawn, the controller is left to what it presumes, and a seed gives the same tokens.
         self._has_views = views_by is not None
         self.policy = views_by or make_policy(self.config, len(self.cache.drafting_layers))
         self._view_drafts = 0  # how many drafts the views have served since they were made
         self.costs = StepCosts(self._presumed_costs())
         self._was_sparse = False  # the round before
+        # Measured costs differ from run to run, and with them draft lengths and so the throws of the dice: where tokens
+        # are drawn, the controller is left to what it presumes, and a seed gives the same tokens.
         self._timed = all(row.greedy for row in self.rows)
         self.believed = self.costs if self._timed else StepCosts(self.costs.presumed, settled=True)
         self.controller = make_controller(self.config, self.believed)
-        self.proposer = SparseSelfDraft(self.target, self.cache)
+        self.proposer = SparseSelfDraft(self.target, self.cache, self.steps)
 
     def round(self, rows: Sequence[Row]) -> list[Event]:
         """One round of these rows; returns what happened."""
@@ -58,14 +58,8 @@ class SpeculativeLoop(DecodingLoop):
         drafts = self._draft(rows, plan, times)
         lines = zip(rows, drafts, strict=True)
         inputs = filled_up([[row.pending, *(token.token for token in draft)] for row, draft in lines])
-        logits = self.target.dense_forward(
-            self.cache,
-            torch.tensor(inputs, device=self.target.device),
-            tuple(row.sequence for row in rows),
-            keep=len(inputs[0]) if self._keeps else 0,
-            mass=self._wants_mass(plan, len(inputs[0])),
-            strict=self.config.strict,
-        )
+        keep, mass = len(inputs[0]) if self._keeps else 0, self._wants_mass(plan, len(inputs[0]))
+        logits = self.dense(rows, inputs, keep=keep, mass=mass)
         results = []
         for row, draft, behind in zip(rows, drafts, logits, strict=True):
             choices = [token.choice for token in draft]

@@ -38,7 +38,7 @@ class ForwardState:
     keep: int = 0
     mass: bool = False
     align: int = 1
-    _masks: dict[tuple[int, ...], torch.Tensor] = field(default_factory=dict)
+    _masks: dict[tuple[int | torch.device, ...], torch.Tensor] = field(default_factory=dict)
 
     def enter(self, other: ForwardState) -> None:
         """Become `other`: all layers hold one object, whose values change from forward to forward."""
@@ -47,8 +47,8 @@ class ForwardState:
     def mask(
         self, rows: int, keys: int, window: int | None, groups: int, like: torch.Tensor, beyond: int = 0
     ) -> torch.Tensor:
-        """`band_mask` in the type and on the device of `like`; layers of the same shape share one."""
-        shape = (rows, keys, window or 0, groups, beyond)
+        """`band_mask` in the type and on the device of `like`; layers of the same shape there share one."""
+        shape = (rows, keys, window or 0, groups, beyond, like.device)
         if shape not in self._masks:
             self._masks[shape] = band_mask(rows, keys, window, groups, like.dtype, like.device, beyond=beyond)
         return self._masks[shape]

@@ -162,7 +162,7 @@ class LayerCache(CacheLayerMixin):  # type: ignore[no-untyped-call]  # transform
         """Room for the attention mass of so many queries on all keys [H, n, D], by the heads of the importance."""
         sizes = self._draft_sizes
         heads = like.shape[0] * (self.groups if sizes is not None and sizes.per_query_head else 1)
-        return like.new_empty(rows, heads, like.shape[1])
+        return torch.empty(rows, heads, like.shape[1], dtype=torch.float32, device=like.device)
 
     def forget(self, sequence: int) -> None:
         """Drop all queries and mass of this sequence, and what its view holds."""

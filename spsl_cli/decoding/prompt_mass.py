@@ -7,7 +7,8 @@ a block of their mass. It costs about a prefill and one more product of queries 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 
 import torch
 
@@ -18,6 +19,27 @@ from spsl_cli.decoding.target import TargetModel
 
 BLOCK = 16
 """Queries whose mass is held at once."""
+
+
+class PromptMass:
+    """That of every prompt of a run, once a policy has wanted it, for all decodings from there."""
+
+    def __init__(self) -> None:
+        self._masses: list[list[torch.Tensor]] = []
+
+    def add(
+        self,
+        target: TargetModel,
+        cache: DecoderCache,
+        prompts: Sequence[Sequence[int]],
+        ends_of: Callable[[int], Sequence[int]],
+    ) -> None:
+        """Let the importance begin with it. `ends_of` a length: where the pieces end in which a prompt is run."""
+        for sequence, prompt in enumerate(prompts):
+            if len(self._masses) == sequence:
+                pieces = pairwise([0, *ends_of(len(prompt))])
+                self._masses.append(prompt_mass(target, cache, sequence, prompt, pieces))
+            add_prompt_mass(cache, sequence, self._masses[sequence])
 
 
 def prompt_mass(

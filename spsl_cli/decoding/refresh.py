@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from spsl_cli.decoding import kernels as triton_kernels
 from spsl_cli.decoding.attention import attention_mass
 from spsl_cli.decoding.forward_state import PendingQueries
 from spsl_cli.decoding.kv_cache import JOINING, DecoderCache, LayerCache
@@ -47,7 +48,8 @@ def refresh_view(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> Non
             covered.append(scores.gather(1, positions).sum() / scores.sum().clamp_min(1e-30))
     cache.sparse_sizes[sequence] = size
     cache.viewed[sequence], cache.joined[sequence] = length, 0
-    cache.coverage[sequence] = float(torch.stack(covered).mean()) if covered else 1.0
+    together = [share.to(covered[0].device) for share in covered]  # layers may lie on several devices
+    cache.coverage[sequence] = float(torch.stack(together).mean()) if covered else 1.0
 
 
 def extend_view(cache: DecoderCache, sequence: int) -> None:
@@ -72,4 +74,6 @@ def mass_of(layer: LayerCache, queries: PendingQueries, keys: torch.Tensor, per_
     query, lse, scale, cap = queries.query, queries.lse, layer.scaling, layer.softcap
     if kernels.suits(query, keys, softcap=cap):
         return kernels.attention_mass(query, lse, keys, scale, per_query_head=per_query_head)
+    if triton_kernels.suits(query, keys):
+        return triton_kernels.attention_mass(query, lse, keys, scale, softcap=cap, per_query_head=per_query_head)
     return attention_mass(query, lse, keys, scale, softcap=cap, per_query_head=per_query_head)

@@ -8,26 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import chain, pairwise
 
 import torch
 
 from spsl_cli.decoding.autoregressive import PlainLoop
-from spsl_cli.decoding.config import K_MAX, STRICT_BLOCK, STRICT_ROWS, DecodeConfig
+from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.costs import clock
 from spsl_cli.decoding.counters import Counters, joined
 from spsl_cli.decoding.engine import SpeculativeLoop
 from spsl_cli.decoding.forward_state import PendingQueries
-from spsl_cli.decoding.kv_cache import JOINING, DraftSizes, LayerSizes
+from spsl_cli.decoding.kv_cache import LayerSizes
 from spsl_cli.decoding.lookup import PromptLookup
 from spsl_cli.decoding.loop import DecodingLoop
 from spsl_cli.decoding.output import Output
-from spsl_cli.decoding.policies import Counted, IndexPolicy, make_policy
+from spsl_cli.decoding.policies import IndexPolicy, make_policy
 from spsl_cli.decoding.positions import check_positions, prefill_in_one
-from spsl_cli.decoding.prefix import CHUNK, Prefix, restore, rows_of, saved_positions, splits_of
-from spsl_cli.decoding.prompt_mass import add_prompt_mass, prompt_mass
+from spsl_cli.decoding.prefix import Prefix, restore, rows_of, saved_positions, splits_of
+from spsl_cli.decoding.prompt_mass import PromptMass
 from spsl_cli.decoding.refresh import count_mass, refresh_view
 from spsl_cli.decoding.row import Row, RowRequest
+from spsl_cli.decoding.sizes import capacity, chunk_of_run, draft_sizes
 from spsl_cli.decoding.strict import check_strict
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.events import Event, Prefill, SpeculationStats, TokenKind, Tokens
@@ -60,9 +62,7 @@ class DecodingRun:
         check_positions(target.model.config, [len(request.prompt_ids) for request in requests], ends)
         if config.strict:
             check_strict(target)
-        # Rows that are run to fill a shape, beside longer drafts of other rows or in strict mode, need room too.
-        room = max(ends) + STRICT_ROWS
-        self.capacity = room + (-room % STRICT_BLOCK if config.strict else 0)
+        self.capacity = capacity(max(ends), strict=config.strict)
         self.cache = target.allocate(LayerSizes(len(requests), self.capacity, zeroed=config.strict), ends)
         self.prefill_s = 0.0
         self.reused = 0
@@ -72,7 +72,7 @@ class DecodingRun:
         self._decoding: object | None = None  # which call of `decode` may go on
         self._first_logits: list[torch.Tensor] = []
         self._seeds: list[list[PendingQueries]] = []
-        self._prompt_mass: list[list[torch.Tensor]] = []  # of every row and layer, once a policy has wanted it
+        self._prompt_mass = PromptMass()
         self._read_most = False
         self._views: tuple[DecodeConfig, IndexPolicy] | None = None  # what the cache's views were made for, by whom
 
@@ -103,8 +103,8 @@ class DecodingRun:
             raise ValueError("a prefix goes with one prompt")
         self._decoding = None
         self.outputs = [request.make_output() for request in self.requests]
-        self.prefill_s, self._first_logits, self._seeds, self._prompt_mass = 0.0, [], [], []
-        self._views = None
+        self.prefill_s, self._first_logits, self._seeds = 0.0, [], []
+        self._prompt_mass, self._views = PromptMass(), None
         for sequence in range(len(self.requests)):
             self.cache.lengths[sequence] = 0
             self.cache.forget(sequence)
@@ -146,9 +146,14 @@ class DecodingRun:
         if self.config.speculation:
             self._seeds.append([layer.pending[sequence] for layer in self.cache.drafting_layers])
 
-    @property
+    @cached_property
     def _chunk(self) -> int:
-        return self.config.prefill_chunk or CHUNK.get(self.target.device.type, 512)
+        """Found once, before the cache takes its memory, and kept: other pieces would round in another way."""
+        target = self.target
+        return chunk_of_run(
+            self.config, target.model.config, target.dtype.itemsize, str(target.device), self.capacity,
+            len(self.requests),
+        )  # fmt: skip
 
     def _splits(self, length: int, wanted: Collection[int]) -> list[int]:
         whole = prefill_in_one(self.target.model.config, length)
@@ -219,7 +224,7 @@ class DecodingRun:
         if not config.speculation:
             return PlainLoop(self.target, self.cache, self.rows, config)
         if not self._begins_with_views(config):
-            self._prepare_drafting(config, self._policy(config))
+            self._prepare_drafting(config)
             return SpeculativeLoop(self.target, self.cache, self.rows, config)
         if self._views is None or self._views[0] != config:
             self._make_views(config)
@@ -235,34 +240,21 @@ class DecodingRun:
 
     def _make_views(self, config: DecodeConfig) -> None:
         """The first view of every row, by the attention of its prompt's last queries."""
-        policy = self._policy(config)
-        self._prepare_drafting(config, policy)
+        policy = make_policy(config, len(self.cache.drafting_layers))
+        self._prepare_drafting(config)
         for sequence in range(len(self.requests)):
             count_mass(self.cache, sequence, policy)
             refresh_view(self.cache, sequence, policy)
         self._views = (config, policy)
 
-    def _policy(self, config: DecodeConfig) -> IndexPolicy:
-        return make_policy(config, len(self.cache.drafting_layers))
-
-    def _prepare_drafting(self, config: DecodeConfig, policy: IndexPolicy) -> None:
-        slots = policy.largest(self.capacity) + 2 * K_MAX  # a row's guesses may fill up those of another
-        slots += JOINING if config.refresh_every > 1 else 0
-        decayed = config.importance == "decayed" and policy.counts is Counted.COMMITTED  # the others count once
-        summed = policy.counts is Counted.EVERY
-        sizes = DraftSizes(slots, policy.per_query_head, policy.window, decayed, summed)
-        for layer in self.cache.drafting_layers:
+    def _prepare_drafting(self, config: DecodeConfig) -> None:
+        layers = self.cache.drafting_layers
+        sizes = draft_sizes(config, self.capacity, len(layers))
+        for layer in layers:
             layer.prepare_drafting(sizes)
-        if summed:
-            self._begin_with_prompt_mass()
-
-    def _begin_with_prompt_mass(self) -> None:
-        """Let the importance begin with what the prompts' own queries attended to; computed once for all decodings."""
-        for sequence, request in enumerate(self.requests):
-            if len(self._prompt_mass) == sequence:
-                pieces = pairwise([0, *self._splits(len(request.prompt_ids), ())])
-                self._prompt_mass.append(prompt_mass(self.target, self.cache, sequence, request.prompt_ids, pieces))
-            add_prompt_mass(self.cache, sequence, self._prompt_mass[sequence])
+        if sizes.summed:
+            prompts = [request.prompt_ids for request in self.requests]
+            self._prompt_mass.add(self.target, self.cache, prompts, lambda length: self._splits(length, ()))
 
     def _first_tokens(self, config: DecodeConfig) -> list[Row]:
         """Rows that hold their first token, which the prefill's last logits give."""

@@ -33,17 +33,18 @@ class SeededDice:
     def __init__(self, seed: int) -> None:
         self._generator = torch.Generator().manual_seed(seed)
 
-    def _uniform(self) -> float:
+    def uniform(self) -> float:
+        """A number in [0, 1): one throw."""
         return float(torch.rand((), dtype=torch.float64, generator=self._generator))
 
     def accepts(self, probability: float) -> bool:
         """True with this probability."""
-        return self._uniform() < probability
+        return self.uniform() < probability
 
     def draw(self, distribution: torch.Tensor) -> int:
         """An index of [V], with the probability that stands there (up to a common factor)."""
         total = distribution.double().cumsum(0)
-        index = int(torch.searchsorted(total, self._uniform() * total[-1], right=True))
+        index = int(torch.searchsorted(total, self.uniform() * total[-1], right=True))
         # The product may round up to the whole sum: then the last index that has any probability.
         return index if index < len(total) else int(distribution.nonzero()[-1])
 

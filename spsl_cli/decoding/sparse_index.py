@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from spsl_cli.decoding import kernels as triton_kernels
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.native import index
 
@@ -52,6 +53,8 @@ def select_positions(scores: torch.Tensor, budget: Budget) -> torch.Tensor:
     important = positions[:, first : first + budget.important]
     if index.takes(scores):
         index.largest(scores[:, first:last], budget.important, important, first)
+    elif triton_kernels.takes(scores):
+        triton_kernels.largest(scores[:, first:last], budget.important, important, first)
     else:
         important[:] = _top(scores[:, first:last], budget.important) + first
     return positions

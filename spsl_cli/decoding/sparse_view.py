@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
 
+from spsl_cli.decoding import kernels as triton_kernels
 from spsl_cli.native import index
 
 
@@ -26,9 +28,12 @@ class SparseView:
         shape = (dense.keys.shape[0], slots, heads)
         self.rows = Rows(*(store.new_empty(*shape, store.shape[-1]) for store in dense))
         sizes = {store.shape[-1] for store in dense}
-        self._positions = (
-            torch.empty(shape[0], heads, slots, dtype=torch.int64) if index.takes(*dense) and len(sizes) == 1 else None
-        )
+        self._gather: Callable[..., None] | None = None
+        if index.takes(*dense) and len(sizes) == 1:
+            self._gather = index.gather
+        elif triton_kernels.takes(*dense):
+            self._gather = triton_kernels.gather
+        self._positions = torch.empty(shape[0], heads, slots, dtype=torch.int64, device=dense.keys.device)
         self._held = [0] * shape[0]
 
     def forget(self, sequence: int) -> None:
@@ -42,12 +47,12 @@ class SparseView:
     def gather(self, sequence: int, positions: torch.Tensor, dense: Rows) -> None:
         """Fill slots 0 .. n-1, in any order, with the rows at `positions` [H, n] of dense [Hkv, capacity, D] (Eq. 5).
 
-        Natively only those that no slot holds yet are copied: few change from one refresh to the next.
+        By a kernel only those that no slot holds yet are copied: few change from one refresh to the next.
         """
         count = positions.shape[1]
         view = Rows(*(store[sequence] for store in self.rows))
-        if self._positions is not None:
-            index.gather(dense, view, positions, self._positions[sequence], self._held[sequence])
+        if self._gather is not None:
+            self._gather(dense, view, positions, self._positions[sequence], self._held[sequence])
             self._held[sequence] = count
             return
         (kv_heads, capacity, _), heads = dense.keys.shape, len(positions)

@@ -8,25 +8,36 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spsl_cli.errors import ModelUnavailableError, OutOfMemoryError, SpslError, UnsupportedModelError, UsageError
-from spsl_cli.models.devices import pick_device, pick_dtype
+from spsl_cli.machine import available_memory
+from spsl_cli.models.devices import (
+    EVERY_GPU,
+    cuda_devices,
+    pick_device,
+    pick_dtype,
+    processes_of_torchrun,
+    with_room,
+)
 from spsl_cli.models.folder import CONFIG, check_folder, read_json
-from spsl_cli.models.memory import context_length
+from spsl_cli.models.memory import context_length, weights_bytes
+from spsl_cli.models.parallel import check_shares, own_device, parallel_options
 from spsl_cli.models.progress import LOAD, Progress, silent
 from spsl_cli.models.quiet import quiet
+from spsl_cli.models.saved_quantization import effective_quantization, own_quantization, unloadable
 from spsl_cli.models.source import ModelSource
 from spsl_cli.models.support import check_supported
+from spsl_cli.models.uncompiled import without_compiler
 from spsl_cli.models.wording import first_line
+from spsl_cli.quantized.sizes import BITS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-QUANTIZATIONS = ("8bit", "4bit")
+QUANTIZATIONS = tuple(BITS)
 _LOCAL_ONLY: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
 
@@ -95,27 +106,41 @@ def load(
     device: str = "auto",
     dtype: str = "auto",
     quantize: str | None = None,
+    tensor_parallel: bool = False,
     progress: Progress | None = None,
 ) -> LoadedModel:
-    """Load `source` onto `device` (`auto`, `cpu`, `cuda`, `cuda:N`).
+    """Load `source` onto `device` (`auto`, `cpu`, `cuda`, `cuda:N`, `cuda:all`).
 
-    `dtype` is `auto` (float32 on the CPU, 16 bit on CUDA) or a name; `quantize` is None, `4bit` or `8bit` (through
-    bitsandbytes on CUDA; on the CPU every linear layer, see `spsl_cli.quantized`).
+    `auto` is the first GPU, or all of them for a model that leaves no room on it. `dtype` is `auto` (float32 on the
+    CPU, 16 bit on CUDA) or a name; `quantize` is None, `4bit` or `8bit` (through bitsandbytes on CUDA; on the CPU every
+    linear layer, see `spsl_cli.quantized`). `tensor_parallel`: every process that torchrun started has a share of each
+    layer.
 
     Raises `UsageError`, `ModelUnavailableError`, `UnsupportedModelError`, `OutOfMemoryError`.
     """
     report = progress or silent
-    device = pick_device(device)
-    dtype = pick_dtype(dtype, device)
     check_quantization(quantize)
-    quantize = quantize or (source.quantize if device != "cpu" else None)
-    on_cpu = quantize if device == "cpu" else None
-    if on_cpu and dtype != "float32":
-        raise UsageError(f"--quantize {quantize} on the CPU computes in float32, not {dtype}", hint="leave --dtype out")
-    options = _options(device, dtype, None if on_cpu else quantize)
+    if not tensor_parallel and processes_of_torchrun() > 1:
+        raise UsageError(
+            f"torchrun started {processes_of_torchrun()} processes, and each would load and run the whole model",
+            hint="share it out with load(..., tensor_parallel=True) of the Python API (docs/gpu.md)",
+        )
+    asked, device = device, own_device(device) if tensor_parallel else pick_device(device)
+    dtype = pick_dtype(dtype, device)
     check_folder(source.path)
     config = load_config(source.path)
     check_supported(config)
+    quantize = effective_quantization(quantize, source, config, device)
+    if tensor_parallel:
+        check_shares(config, source.path)
+        if quantize:
+            raise UsageError(f"--quantize {quantize} does not go with tensor parallel", hint="leave one of them out")
+    else:
+        device = with_room(asked, device, weights_bytes(source.path, 4 if dtype == "float32" else 2, quantize, device))
+    on_cpu = quantize if device == "cpu" else None
+    if on_cpu and dtype != "float32":
+        raise UsageError(f"--quantize {quantize} on the CPU computes in float32, not {dtype}", hint="leave --dtype out")
+    options = _options(device, dtype, None if on_cpu else quantize, tensor_parallel=tensor_parallel)
     length = context_length(config)
     report(LOAD, 0, None, "tensors")
     with quiet(lambda done, total: report(LOAD, done, total, "tensors")):
@@ -124,7 +149,8 @@ def load(
         except SpslError:
             raise
         except Exception as error:  # whatever the loaders throw, the model's files are what the user can change
-            raise _explained(error, source, device) from error
+            raise _explained(error, source, device, own_quantization(config)) from error
+    _check_places(model, source)
     model.eval()
     model.requires_grad_(requires_grad=False)
     if on_cpu:
@@ -134,16 +160,16 @@ def load(
         tokenizer=tokenizer,
         id=source.id,
         revision=source.revision,
-        dtype=dtype,
+        dtype=str(model.dtype).removeprefix("torch."),  # AWQ's kernels compute in float16, whatever was wanted
         device=device,
-        quantization=quantize or _own_quantization(config),
+        quantization=quantize or own_quantization(config),
         context_length=length,
         path=source.path,
         license=source.license,
     )
 
 
-def _options(device: str, dtype: str, quantize: str | None) -> dict[str, Any]:
+def _options(device: str, dtype: str, quantize: str | None, *, tensor_parallel: bool) -> dict[str, Any]:
     import torch  # noqa: PLC0415
 
     options = _LOCAL_ONLY | {
@@ -153,7 +179,12 @@ def _options(device: str, dtype: str, quantize: str | None) -> dict[str, Any]:
         "attn_implementation": "sdpa",
         "output_loading_info": True,
     }
-    if device != "cpu":
+    if tensor_parallel:
+        options |= parallel_options(device)
+    elif device == EVERY_GPU:
+        # Keys and values lie with their layers, so layers are shared out evenly, and none goes into main memory.
+        options |= {"device_map": "auto", "max_memory": dict(enumerate(map(available_memory, cuda_devices(device))))}
+    elif device != "cpu":
         options["device_map"] = {"": device}  # straight to the GPU, no second copy in main memory
     if quantize is not None:
         options["quantization_config"] = _quantization(dtype, quantize)
@@ -195,7 +226,7 @@ def _read(folder: Path, options: dict[str, Any]) -> tuple[Any, Any]:
         return AutoModelForCausalLM.from_pretrained(folder, **options)
 
     compiler = "torch._dynamo.eval_frame" in sys.modules
-    model, info = read() if compiler or "device_map" in options else _without_compiler(read)
+    model, info = read() if compiler or "device_map" in options else without_compiler(read)
     if info["missing_keys"]:  # transformers would have filled them with random numbers
         missing = sorted(info["missing_keys"])
         raise ModelUnavailableError(
@@ -205,36 +236,17 @@ def _read(folder: Path, options: dict[str, Any]) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _without_compiler(read: Callable[[], Any]) -> Any:
-    """What `read` gives, which makes a model without numbers first and gives it its values then.
-
-    Random numbers and positions without numbers are computed by functions of torch's compiler, which take half a second
-    to import. Here the random ones are left out, and positions are true ones for that while. A model that mixes those
-    with weights without numbers is made in torch's own way.
-    """
-    import torch  # noqa: PLC0415
-    from torch.nn import init  # noqa: PLC0415
-
-    normal, arange = init.normal_, torch.arange
-
-    def drawn(tensor: torch.Tensor, *arguments: Any, **options: Any) -> torch.Tensor:
-        return tensor if tensor.is_meta else normal(tensor, *arguments, **options)
-
-    def counted(*arguments: Any, device: Any = None, **options: Any) -> torch.Tensor:
-        return arange(*arguments, device="cpu" if device is None else device, **options)
-
-    init.normal_, torch.arange = drawn, counted
-    try:
-        return read()
-    except RuntimeError as error:
-        if "meta" not in str(error):
-            raise
-    finally:
-        init.normal_, torch.arange = normal, arange
-    return read()
+def _check_places(model: Any, source: ModelSource) -> None:
+    """Raise OutOfMemoryError if layers were left in main memory or on the disk."""
+    outside = {str(place) for place in (getattr(model, "hf_device_map", None) or {}).values()} & {"cpu", "disk"}
+    if outside and model.device.type != "cpu":
+        raise OutOfMemoryError(
+            f"the model {source.id} does not fit into the memory of all GPUs together",
+            hint="use --quantize 4bit, or a smaller model",
+        )
 
 
-def _explained(error: Exception, source: ModelSource, device: str) -> SpslError:
+def _explained(error: Exception, source: ModelSource, device: str, saved: str | None) -> SpslError:
     import torch  # noqa: PLC0415
 
     text = str(error).lower()
@@ -242,14 +254,9 @@ def _explained(error: Exception, source: ModelSource, device: str) -> SpslError:
     if full:
         hint = "use a smaller model" if device == "cpu" else "use --quantize 4bit, --device cpu, or a smaller model"
         return OutOfMemoryError(f"the model {source.id} does not fit into the memory of {device}", hint=hint)
+    if saved is not None and isinstance(error, ImportError | RuntimeError):
+        return unloadable(source, saved, error)
     return ModelUnavailableError(
         f"the model {source.id} cannot be loaded from {source.path}: {first_line(error)}",
         hint="fetch or save it again, or use another model",
     )
-
-
-def _own_quantization(config: PreTrainedConfig) -> str | None:
-    """The quantisation a model was saved with, by its method's name."""
-    stated = getattr(config, "quantization_config", None)
-    method = stated.get("quant_method") if isinstance(stated, dict) else getattr(stated, "quant_method", None)
-    return None if method is None else str(getattr(method, "value", method))

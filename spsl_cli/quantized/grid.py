@@ -11,9 +11,9 @@ from typing import Literal, NamedTuple
 import torch
 
 from spsl_cli.native import kernels, matrices
+from spsl_cli.quantized.sizes import GROUP
 
 Bits = Literal[8, 4]
-GROUP = 32
 _HIGHEST = {8: 127, 4: 15}
 _LEAST_NORMAL = torch.finfo(torch.float16).tiny
 

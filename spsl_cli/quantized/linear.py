@@ -8,7 +8,8 @@ import torch
 from torch import nn
 
 from spsl_cli.native import kernels, matrices
-from spsl_cli.quantized.grid import GROUP, Bits, Stored, dequantize, quantize
+from spsl_cli.quantized.grid import Bits, Stored, dequantize, quantize
+from spsl_cli.quantized.sizes import GROUP
 
 MOST_ROWS = 48
 """Up to this many rows the compiled product is faster; beyond, the weights are made float32 once for all rows."""

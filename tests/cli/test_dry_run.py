@@ -42,7 +42,11 @@ def test_tokens_and_memory(model, note, words):
     positions = found["usage"]["prompt_tokens"] + 30
     assert memory["tokens"] == positions
     assert memory["kv"] == positions * 3 * 2 * 2 * 8 * 4  # layers, keys and values, heads, their size, float32
-    assert memory["total"] == memory["weights"] + memory["kv"] + memory["draft_view"] + memory["importance"]
+    parts = ("weights", "kv", "draft_view", "importance", "pending", "workspace")
+    assert memory["total"] == sum(memory[part] for part in parts)
+    assert all(memory[part] > 0 for part in parts)
+    assert memory["longest_context"] == 2048
+    assert memory["prefill_chunk"] == 512
     assert memory["fits"] is True
 
 

@@ -7,7 +7,7 @@ import torch
 from transformers import AutoConfig
 
 from spsl_cli.errors import UnsupportedModelError
-from spsl_cli.models import context_length, kv_bytes_per_token, load, memory_plan, resolve, weights_bytes
+from spsl_cli.models import context_length, kv_bytes_per_token, load, resolve, weights_bytes
 from spsl_cli.models.defaults import DEFAULT_ID, default_for_cuda
 from spsl_cli.quantized.linear import QuantizedLinear
 from tests.unit.test_models_loading import save_tiny
@@ -85,20 +85,6 @@ def test_kv_without_a_stated_head_width_or_kv_heads():
     assert kv_bytes_per_token(config, 4) == 3 * 2 * 64 * 4
 
 
-def test_a_plan_adds_up():
-    config = AutoConfig.for_model(
-        "llama", num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3, head_dim=64, hidden_size=576
-    )
-    plan = memory_plan(config, weights_bytes=538_060_032, dtype_bytes=4, tokens=8192, budget=0.1)
-    assert plan.kv == 30 * 2 * 3 * 64 * 4 * 8192
-    assert plan.draft_view == 30 * 2 * 3 * 64 * 4 * 820
-    assert plan.importance == 4 * 3 * 30 * 8192
-    assert plan.total == 538_060_032 + plan.kv + plan.draft_view + plan.importance
-    assert plan.fits(plan.total * 2)
-    assert not plan.fits(plan.total)
-    assert memory_plan(config, 0, 4, 100, 5000).draft_view == memory_plan(config, 0, 4, 100, 1.0).draft_view
-
-
 def test_weights_are_counted_as_they_will_lie_in_memory(tmp_path):
     folder = save_tiny(tmp_path / "tiny", shard="20KB")
     model = load(resolve(str(folder)), device="cpu").model
@@ -138,14 +124,3 @@ def test_the_default_follows_the_memory_of_the_gpu(gigabytes, model, quantize):
     chosen = default_for_cuda(round(gigabytes * 1e9))
     assert (chosen.id, chosen.quantize) == (model, quantize)
     assert f"{gigabytes:.1f} GB" in chosen.reason
-
-
-def test_layers_with_a_window_take_nothing_for_drafts():
-    """They hold every position all the same, so that an answer can start again from its prompt."""
-    kinds = ["full_attention", "sliding_attention"] * 2
-    both = AutoConfig.for_model("qwen3", num_hidden_layers=4, layer_types=kinds, sliding_window=64, max_window_layers=0)
-    full = AutoConfig.for_model("qwen3", num_hidden_layers=4)
-    plan, whole = (memory_plan(config, 0, 4, 1000, 0.1) for config in (both, full))
-    assert plan.kv == whole.kv
-    assert 2 * plan.draft_view == whole.draft_view
-    assert 2 * plan.importance == whole.importance

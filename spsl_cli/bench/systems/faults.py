@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from spsl_cli.decoding.chooser import Choice, Chooser
+from spsl_cli.decoding.config import SamplingConfig
 from spsl_cli.decoding.controllers import Controller
 from spsl_cli.decoding.engine import SpeculativeLoop
 from spsl_cli.decoding.proposers import Drafts, SparseSelfDraft
@@ -36,7 +37,7 @@ NONE = Faults()
 
 class _SlowedDraft(SparseSelfDraft):
     def __init__(self, inner: SparseSelfDraft, seconds: float) -> None:
-        super().__init__(inner.target, inner.cache)
+        super().__init__(inner.target, inner.cache, inner.steps)
         self._seconds = seconds
 
     def propose(self, rows: Sequence[Row], controller: Controller) -> tuple[Drafts, int]:
@@ -46,8 +47,13 @@ class _SlowedDraft(SparseSelfDraft):
 
 
 class _WronglyAccepting:
+    sampling: SamplingConfig | None = None  # its choices are its own
+
     def __init__(self, inner: Chooser) -> None:
         self._inner = inner
+
+    def throws(self, count: int) -> list[float]:
+        return self._inner.throws(count)
 
     def note(self, token_ids: Sequence[int]) -> None:
         self._inner.note(token_ids)

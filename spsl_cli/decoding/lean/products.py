@@ -15,8 +15,9 @@ from torch import nn
 
 from spsl_cli.decoding.lean.modules import untouched
 from spsl_cli.native import kernels
-from spsl_cli.quantized.grid import GROUP, as_it_is
+from spsl_cli.quantized.grid import as_it_is
 from spsl_cli.quantized.linear import QuantizedLinear, bytes_of, multiply
+from spsl_cli.quantized.sizes import GROUP
 
 Linear = nn.Linear | QuantizedLinear
 """What a merged layer is made of, all of one of the two kinds."""
