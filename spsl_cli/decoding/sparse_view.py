@@ -33,7 +33,9 @@ class SparseView:
             self._gather = index.gather
         elif triton_kernels.takes(*dense):
             self._gather = triton_kernels.gather
-        self._positions = torch.empty(shape[0], heads, slots, dtype=torch.int64, device=dense.keys.device)
+        self._positions = (  # of the gathered rows, where a kernel looks them up
+            None if self._gather is None else dense.keys.new_empty(shape[0], heads, slots, dtype=torch.int64)
+        )
         self._held = [0] * shape[0]
 
     def forget(self, sequence: int) -> None:
@@ -51,7 +53,7 @@ class SparseView:
         """
         count = positions.shape[1]
         view = Rows(*(store[sequence] for store in self.rows))
-        if self._gather is not None:
+        if self._gather is not None and self._positions is not None:
             self._gather(dense, view, positions, self._positions[sequence], self._held[sequence])
             self._held[sequence] = count
             return

@@ -150,7 +150,7 @@ def test_files_that_are_no_models(tmp_path, tiny):
 )
 def test_damaged_weights_are_one_line(tiny, content):
     (tiny / "model.safetensors").write_bytes(content)
-    assert_refused(tiny, "cannot be loaded from")
+    assert_refused(tiny, r"damaged|no readable safetensors")
     with pytest.raises(ModelUnavailableError, match=r"damaged|no readable safetensors"):
         weights_bytes(tiny, 4)
 
