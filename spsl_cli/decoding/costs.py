@@ -40,7 +40,7 @@ SHARES = {"cpu": Shares(0.07, 0.22, 0.4, 3_300_000), "cuda": Shares(0.01, 0.01, 
 class PresumedCosts:
     """What is presumed until it is measured, in plain steps: a draft step, refresh with mass, a row of a verify.
 
-    entry: what a refresh after rounds without takes beyond the others; None: as much again.
+    entry: what a refresh after rounds without takes beyond the others, negative for less; None: as much again.
     """
 
     draft: float = 0.5
@@ -75,7 +75,7 @@ class PresumedCosts:
         return cls(
             draft=(fixed + share * kv) / everything,
             refresh=refresh,
-            entry=0.0 if viewed else None,
+            entry=-refresh if viewed else None,
             row=(shares.row_of_weights * (arithmetic or weights) * sequences + shares.row_of_kv * kv) / everything,
         )
 
@@ -172,7 +172,7 @@ class StepCosts:
         """What a refresh after rounds without takes beyond the others, measured or presumed."""
         first = self._first_refresh.value
         if first is not None:
-            return max(0.0, first - self.refresh_s)
+            return first - self.refresh_s
         return self.refresh_s if self.presumed.entry is None else self.presumed.entry * self.plain_s
 
     @property

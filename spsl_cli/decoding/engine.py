@@ -58,7 +58,7 @@ class SpeculativeLoop(DecodingLoop):
         drafts = self._draft(rows, plan, times)
         lines = zip(rows, drafts, strict=True)
         inputs = filled_up([[row.pending, *(token.token for token in draft)] for row, draft in lines])
-        keep, mass = len(inputs[0]) if self._keeps else 0, self._wants_mass(plan, len(inputs[0]))
+        keep, mass = len(inputs[0]) if self._keeps(plan) else 0, self._wants_mass(plan, len(inputs[0]))
         logits = self.dense(rows, inputs, keep=keep, mass=mass)
         results = []
         for row, draft, behind in zip(rows, drafts, logits, strict=True):
@@ -86,19 +86,29 @@ class SpeculativeLoop(DecodingLoop):
             layers=target.layer_count, viewed=self._has_views, arithmetic=target.dense_bytes, sequences=len(self.rows),
         )  # fmt: skip
 
-    @property
-    def _keeps(self) -> bool:
+    def _keeps(self, plan: Plan) -> bool:
         """Whether the queries of this forward may count for a later index."""
         counts = self.policy.counts
-        return counts is Counted.EVERY or (
-            counts not in (Counted.NOTHING, Counted.PROMPT) and self.controller.may_draft
-        )
+        if counts is Counted.EVERY:
+            return True
+        if counts in (Counted.NOTHING, Counted.PROMPT) or not self.controller.may_draft:
+            return False
+        return plan.source is Source.SPARSE or not (self._economises and self._has_views)
+
+    @property
+    def _economises(self) -> bool:
+        """Whether the queries of rounds without a draft are left out, once there are views.
+
+        Such rounds leave no attention mass, and to count their queries would be a pass over all keys for each. A draft
+        behind them goes by the view that is there, with what was committed since; its verify will know more.
+        """
+        return self.config.is_economical and self.policy.counts is Counted.COMMITTED
 
     def _wants_mass(self, plan: Plan, inputs: int) -> bool:
         """Whether their mass is likely to be counted in the next round, and little enough to be held until then."""
         soon = plan.source is Source.SPARSE and self.config.refresh_every == 1
         soon = self.policy.counts_mass and (soon or self.policy.counts is Counted.EVERY)
-        return self._keeps and soon and inputs <= MASS_ROWS
+        return self._keeps(plan) and soon and inputs <= MASS_ROWS
 
     def _plan(self, rows: Sequence[Row]) -> Plan:
         """What to do; nothing is drafted at the start, nor where only one token is left to come."""
@@ -117,9 +127,13 @@ class SpeculativeLoop(DecodingLoop):
             drafts = look_up(rows, plan.length)
             times.draft = self._now() - start
             return drafts
-        due = self._refresh_is_due(rows)
-        for row in rows if due else ():
-            self._count(row)
+        resumes = self._economises and self._has_views and not self._was_sparse
+        due = self._refresh_is_due(rows, resumes=resumes)
+        for row in rows:
+            if resumes:
+                drop_waiting(self.cache, row.sequence)
+            elif due:
+                count_mass(self.cache, row.sequence, self.policy, self.config.counted if self._has_views else None)
         counted = self._now()
         for row in rows:
             if due:
@@ -133,21 +147,9 @@ class SpeculativeLoop(DecodingLoop):
         times.mass, times.refresh, times.draft = counted - start, refreshed - counted, self._now() - refreshed
         return drafts
 
-    def _count(self, row: Row) -> None:
-        """Count the attention of what was committed, all of it for a first view.
-
-        Where a view is there and the rounds before had no draft, none of it: each query would be a pass over all keys,
-        as those rounds leave no mass. What they committed is among the recent positions; the next verify knows more.
-        """
-        paused = self._has_views and not self._was_sparse
-        if paused and self.config.is_economical and self.policy.counts is Counted.COMMITTED:
-            drop_waiting(self.cache, row.sequence)
-        else:
-            count_mass(self.cache, row.sequence, self.policy, self.config.counted if self._has_views else None)
-
-    def _refresh_is_due(self, rows: Sequence[Row]) -> bool:
+    def _refresh_is_due(self, rows: Sequence[Row], *, resumes: bool) -> bool:
         """After `refresh_every` drafts, and where a view has no room for what was committed since."""
-        if not 0 < self._view_drafts < self.config.refresh_every:
+        if not resumes and not 0 < self._view_drafts < self.config.refresh_every:
             return True
         return not all(can_be_extended(self.cache, row.sequence) for row in rows)
 

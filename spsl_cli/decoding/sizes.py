@@ -36,7 +36,7 @@ def draft_sizes(config: DecodeConfig, positions: int, layers: int) -> DraftSizes
     """What each of `layers` layers with a view allocates for drafting, in a cache of so many positions."""
     policy = make_policy(config, layers)
     slots = policy.largest(positions) + 2 * K_MAX  # a row's guesses may fill up those of another
-    slots += JOINING if config.refresh_every > 1 else 0
+    slots += JOINING if config.refresh_every > 1 or config.is_economical else 0
     decayed = config.importance == "decayed" and policy.counts is Counted.COMMITTED  # the others count once
     return DraftSizes(slots, policy.per_query_head, policy.window, decayed, summed=policy.counts is Counted.EVERY)
 
