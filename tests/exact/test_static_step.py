@@ -168,6 +168,7 @@ def case_through_the_kernels():
     assert len(lengths) == 5 * 2 * 3
 
 
+@pytest.mark.slow
 def test_the_same_through_the_kernels_for_gpus():
     """They read lengths on the device. Here under Triton's interpreter, which is chosen before Triton is imported."""
     pytest.importorskip("triton", reason="Triton is not installed")

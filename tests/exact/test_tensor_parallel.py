@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.models import load, resolve
@@ -33,6 +35,7 @@ torch.distributed.destroy_process_group()
 """
 
 
+@pytest.mark.slow
 def test_two_processes_decode_as_one(tmp_path):
     folder = save_chat_model(tmp_path / "model")
     prompt = random_prompt(150)

@@ -13,6 +13,7 @@ import sys
 import time
 from collections import Counter, deque
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ TOKENS = (b"<<", b">>", b"[", b"]", b"(", b")", b" R", b"obj", b"endobj", b"stre
 EXTREMES = (b"-1", b"0", b"2147483648", b"18446744073709551616", b"1e999", b"9" * 400, b"0.0000001", b"1 0 R")
 
 
+@cache
 def seeds() -> list[bytes]:
     """Sound files of every make the reader knows, then all crafted ones that are small."""
     packed = base_objects() | {

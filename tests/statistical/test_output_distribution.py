@@ -104,7 +104,7 @@ def sources(monkeypatch):
 
 @pytest.mark.parametrize("quality", QUALITIES.values(), ids=QUALITIES)
 @pytest.mark.parametrize("long_match", [2, 100], ids=["straight to the verify", "checked by the sparse model"])
-@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("k", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_lookup_leaves_every_probability_as_it_is(quality, long_match, k, monkeypatch, sources):
     """Two tokens, outputs of six, so that pairs come again: all 64, over every way the dice can fall."""
     monkeypatch.setattr(always, "LONG_MATCH", long_match)

@@ -127,6 +127,7 @@ def test_every_drafted_token_has_its_conditional_law(index, k, sampling):
     assert independent(values) > PASS
 
 
+@pytest.mark.slow
 def test_a_temperature_off_by_a_tenth_is_noticed():
     """The same statistic, on samples that are right: judged at 1.0 they pass, at 1.1 they must not."""
     outputs, _ = draw(DecodeConfig(speculation=False), SamplingConfig(1.0, seed=1000), 4 * ROWS, 12)
@@ -136,7 +137,7 @@ def test_a_temperature_off_by_a_tenth_is_noticed():
 
 @pytest.mark.parametrize(
     ("name", "mutant"),
-    [("acceptance", lambda *_: 1.0), ("residual", lambda p, _q: p)],
+    [("acceptance", lambda *_: 1.0), pytest.param("residual", lambda p, _q: p, marks=pytest.mark.slow)],
     ids=["always accept", "no residual"],
 )
 def test_a_decoder_that_is_wrong_is_noticed(name, mutant, monkeypatch):
