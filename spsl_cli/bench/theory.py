@@ -81,9 +81,11 @@ class Curve:
 
     @property
     def inversion(self) -> Point | None:
-        """The first draft length that does worse than one token less (the efficiency inversion); None if none does."""
-        pairs = zip(self.points, self.points[1:], strict=False)
-        return next((after for before, after in pairs if after.speedup < before.speedup), None)
+        """The first draft length behind the best one, from which on drafts lose (the efficiency inversion).
+
+        None where the longest is the best.
+        """
+        return next((point for point in self.points if point.k > self.best.k), None)
 
     @property
     def plain_tokens_per_s(self) -> float:

@@ -32,7 +32,10 @@ SUITES = {
 }
 """Every suite, and its line in the help."""
 
-DECIDED = ("k", "controller", "index", "lookup", "speculation", "temperature")
+DECIDED = (
+    "k", "controller", "index", "lookup", "speculation", "temperature", "top_p", "top_k", "seed", "max_new_tokens",
+    "system", "compare_ar", "overflow", "show_thinking", "prompt_template",
+)  # fmt: skip
 """Settings that a suite varies itself."""
 
 
@@ -97,7 +100,10 @@ def _command(name: str) -> Callable[..., None]:
 def _check(name: str, settings: Settings) -> None:
     given = [setting for setting in DECIDED if settings.origin[setting] == "option"]
     if given:
-        raise UsageError(f"bench {name} decides --{given[0]} itself", hint="leave it out, or use spsl bench PATH...")
+        raise UsageError(
+            f"bench {name} decides --{given[0].replace('_', '-')} itself",
+            hint="leave it out, or use spsl bench PATH...",
+        )
 
 
 def _run(

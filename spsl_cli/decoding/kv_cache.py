@@ -284,6 +284,7 @@ class DecoderCache:
 
     def forget(self, sequence: int) -> None:
         """Drop all that was concluded from the rows of this sequence."""
+        self.sparse_sizes[sequence] = self.viewed[sequence] = self.joined[sequence] = 0
         for layer in self.layers:
             layer.forget(sequence)
 

@@ -18,6 +18,7 @@ from spsl_cli.decoding.config import DecodeConfig
 from spsl_cli.decoding.costs import clock
 from spsl_cli.decoding.counters import Counters, joined
 from spsl_cli.decoding.engine import SpeculativeLoop
+from spsl_cli.decoding.first_views import come_with_prefill, make_views
 from spsl_cli.decoding.forward_state import PendingQueries
 from spsl_cli.decoding.kv_cache import LayerSizes
 from spsl_cli.decoding.lookup import PromptLookup
@@ -27,16 +28,11 @@ from spsl_cli.decoding.policies import IndexPolicy, make_policy
 from spsl_cli.decoding.positions import check_positions, prefill_in_one
 from spsl_cli.decoding.prefix import Prefix, restore, rows_of, saved_positions, splits_of
 from spsl_cli.decoding.prompt_mass import PromptMass
-from spsl_cli.decoding.refresh import count_mass, refresh_view
 from spsl_cli.decoding.row import Row, RowRequest
 from spsl_cli.decoding.sizes import capacity, chunk_of_run, draft_sizes
 from spsl_cli.decoding.strict import check_strict
 from spsl_cli.decoding.target import TargetModel
 from spsl_cli.events import Event, Prefill, SpeculationStats, TokenKind, Tokens
-
-VIEWS_FROM = 4
-"""The first sparse views are made with the prefill where it has read more than one in so many of the positions itself:
-they take about as long as reading thirty tokens, which is then nothing beside it."""
 
 
 class DecodingRun:
@@ -73,7 +69,7 @@ class DecodingRun:
         self._first_logits: list[torch.Tensor] = []
         self._seeds: list[list[PendingQueries]] = []
         self._prompt_mass = PromptMass()
-        self._read_most = False
+        self._read = 0.0  # the share of the positions that the prefill read itself
         self._views: tuple[DecodeConfig, IndexPolicy] | None = None  # what the cache's views were made for, by whom
 
     @property
@@ -111,8 +107,8 @@ class DecodingRun:
         total = sum(len(request.prompt_ids) for request in self.requests)
         for sequence in range(len(self.requests)):
             yield from self._prefill_row(sequence, total, splits, prefix)
-        self._read_most = VIEWS_FROM * (total - self.reused) > total
-        if self.config.speculation and self._begins_with_views(self.config):
+        self._read = 1 - self.reused / total
+        if come_with_prefill(self.config, self.requests, self._read):
             now = clock(self.target.device)
             begun = now()
             self._make_views(self.config)
@@ -185,8 +181,13 @@ class DecodingRun:
         self.outputs = [request.make_output() for request in self.requests]
         for sequence, request in enumerate(self.requests):
             self.cache.lengths[sequence] = len(request.prompt_ids)
-            self.cache.forget(sequence)
+        self._forget_drafting()
+
+    def _forget_drafting(self) -> None:
+        """No view, and the importance begins with the prompts' last queries again."""
         self._views = None
+        for sequence in range(len(self.requests)):
+            self.cache.forget(sequence)
         for sequence, seeds in enumerate(self._seeds):
             for layer, seed in zip(self.cache.drafting_layers, seeds, strict=True):
                 layer.pending[sequence] = seed
@@ -223,28 +224,21 @@ class DecodingRun:
     def _make_loop(self, config: DecodeConfig) -> DecodingLoop:
         if not config.speculation:
             return PlainLoop(self.target, self.cache, self.rows, config)
-        if not self._begins_with_views(config):
+        if self._views is not None and self._views[0] != config:
+            self._forget_drafting()
+        if not come_with_prefill(config, self.requests, self._read):
             self._prepare_drafting(config)
             return SpeculativeLoop(self.target, self.cache, self.rows, config)
-        if self._views is None or self._views[0] != config:
+        if self._views is None:
             self._make_views(config)
         policy = self._views[1] if self._views else None
         return SpeculativeLoop(self.target, self.cache, self.rows, config, views_by=policy)
-
-    def _begins_with_views(self, config: DecodeConfig) -> bool:
-        """Where the controller has to weigh what a first draft costs, unless it has no times to weigh.
-
-        Where tokens are drawn, these hang on the drafts, and must not on what was read before.
-        """
-        return config.is_economical and self._read_most and all(request.greedy for request in self.requests)
 
     def _make_views(self, config: DecodeConfig) -> None:
         """The first view of every row, by the attention of its prompt's last queries."""
         policy = make_policy(config, len(self.cache.drafting_layers))
         self._prepare_drafting(config)
-        for sequence in range(len(self.requests)):
-            count_mass(self.cache, sequence, policy)
-            refresh_view(self.cache, sequence, policy)
+        make_views(self.cache, policy)
         self._views = (config, policy)
 
     def _prepare_drafting(self, config: DecodeConfig) -> None:

@@ -201,10 +201,10 @@ def test_every_suite_is_a_command(measured, suite):
 
 def test_options_of_a_suite(measured, tmp_path):
     text = stdout(spsl("bench", "main", "--repeats", 5, "--context", 2000, "--context", 8000, "--systems", "ar,snapkv",
-                       "--systems", "fixed-k4", "--task", "qa", "--data", "x.txt", "--seed", 3, "-o",
+                       "--systems", "fixed-k4", "--task", "qa", "--data", "x.txt", "--budget", 0.2, "-o",
                        tmp_path / "r.json", "--csv", tmp_path / "r.csv", "--markdown", tmp_path / "r.md"))  # fmt: skip
     (_, settings, options) = measured["asked"][0]
-    assert settings.seed == 3
+    assert settings.budget == 0.2
     assert options.repeats == 5
     assert options.contexts == (2000, 8000)
     assert options.systems == ("ar", "snapkv", "fixed-k4")

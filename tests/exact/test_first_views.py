@@ -9,6 +9,7 @@ from spsl_cli.decoding import refresh
 from spsl_cli.decoding.config import INDEXES, DecodeConfig, SamplingConfig
 from spsl_cli.decoding.decoder import SparseSpecDecoder
 from spsl_cli.events import Draft
+from tests.exact.test_static_step import MODELS
 from tests.models import random_prompt, tiny_model
 
 PROMPT = random_prompt(120, 3)
@@ -64,6 +65,44 @@ def test_views_made_again_are_the_same(index):
     assert drafts(run)[1] == tokens
     run.rewind()
     assert drafts(run, speculation=False) == ([], tokens)
+
+
+@pytest.mark.parametrize("index", INDEXES)
+@pytest.mark.parametrize("more", [{}, {"importance": "window"}, {"window": 8}, {"k": 3}], ids=str)
+def test_another_configuration_right_behind_the_prefill(index, more):
+    """The views that the prefill has made are not its; its importance begins with the prompt's queries all the same."""
+    other = DecodeConfig(budget=16, index=index, **more)
+    straight, again = prepared(DecodeConfig(budget=24)), prepared(DecodeConfig(budget=24))
+    again.rewind()
+    shown = []
+    for run in (straight, again):
+        next(run.decode(config=other))
+        shown.append([*views(run), *([] if "k" not in more else sums(run))])
+    for mine, its in zip(*shown, strict=True):
+        assert torch.equal(mine, its)
+
+
+def sums(run):
+    """Of what waits to be counted."""
+    return [waiting.query for layer in run.cache.drafting_layers if (waiting := layer.pending.get(0)) is not None]
+
+
+def test_forwards_of_fixed_shape_keep_the_view():
+    run = prepared(DecodeConfig(budget=24, graphs=True))
+    before = views(run)
+    assert any(store.any() for store in before)
+    next(run.decode())
+    for mine, its in zip(views(run), before, strict=True):
+        assert torch.equal(mine, its)
+
+
+def test_a_model_whose_layers_all_slide_has_no_view_for_any_index():
+    for index in INDEXES:
+        run = SparseSpecDecoder(MODELS["windows"](), DecodeConfig(index=index, budget=8)).prepare(
+            [1, 2, 3], max_new_tokens=3
+        )
+        list(run.prefill())
+        assert len(drafts(run)[1]) == 3
 
 
 @pytest.mark.parametrize("given", [{"k": 3}, {"controller": "entropy"}])

@@ -460,13 +460,14 @@ def test_an_interrupt_while_a_pdf_is_read_reaches_the_caller_and_ends_the_proces
         [],
         {},
         {"text": "a", "failed": None},
-        {"text": "a", "failed": None, "warnings": [], "margins": [], "more": 1},
-        {"text": 1, "failed": None, "warnings": [], "margins": []},
-        {"text": "a", "failed": 1, "warnings": [], "margins": []},
-        {"text": "a", "failed": None, "warnings": "ab", "margins": []},
-        {"text": "a", "failed": None, "warnings": [None], "margins": []},
-        {"text": None, "failed": None, "warnings": [], "margins": []},
-        {"text": "a", "failed": None, "warnings": [], "margins": ["0"]},
+        {"text": "a", "failed": None, "warnings": [], "unjoined": [], "margins": [], "more": 1},
+        {"text": 1, "failed": None, "warnings": [], "unjoined": [], "margins": []},
+        {"text": "a", "failed": 1, "warnings": [], "unjoined": [], "margins": []},
+        {"text": "a", "failed": None, "warnings": "ab", "unjoined": [], "margins": []},
+        {"text": "a", "failed": None, "warnings": [None], "unjoined": [], "margins": []},
+        {"text": None, "failed": None, "warnings": [], "unjoined": [], "margins": []},
+        {"text": "a", "failed": None, "warnings": [], "unjoined": [], "margins": ["0"]},
+        {"text": "a", "failed": None, "warnings": [], "unjoined": [None], "margins": []},
     ],
 )
 def test_a_page_of_another_form_is_refused(message):
@@ -483,14 +484,17 @@ def test_an_outline_of_another_form_is_refused(reply):
 
 
 def test_a_sound_page_arrives_as_it_was_sent():
-    page = RawPage("Grüße, \U0001f30a\tof\nall \u202e kinds", None, ("one",), (0, 2))
-    sent = {"text": page.text, "failed": page.failed, "warnings": page.warnings, "margins": page.margins}
+    page = RawPage("Grüße, \U0001f30a\tof\nall \u202e kinds", None, ("one",), (0, 2), (1,))
+    sent = {"text": page.text, "failed": page.failed, "warnings": page.warnings, "margins": page.margins,
+            "unjoined": page.unjoined}  # fmt: skip
     assert page_of(protocol.load(protocol.dump({"page": sent})), Limits()) == page
 
 
 def test_of_lines_in_the_margins_no_more_are_believed_than_a_page_can_have():
-    sent = {"text": "a", "failed": None, "warnings": [], "margins": [0] * 100_000}
+    many = [0] * 100_000
+    sent = {"text": "a", "failed": None, "warnings": [], "margins": many, "unjoined": many}
     assert page_of({"page": sent}, Limits()).margins == (0,) * 8
+    assert page_of({"page": sent}, Limits()).unjoined == (0,) * 1000
 
 
 @pytest.mark.parametrize("payload", [b"", b"\xff", b"1", b"[" * 100_000, b'{"a": NaN}x', b"9" * 5000])

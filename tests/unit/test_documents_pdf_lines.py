@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from spsl_cli.documents import read_paths
 from spsl_cli.documents.pdf.hyphens import join, vocabulary
+from tests.unit.test_documents_pdf import make_pdf
 from tests.unit.test_documents_pdf_page import at, build, read
 
 COURIER = b"<</Type/Font/Subtype/Type1/BaseFont/Courier/Encoding/WinAnsiEncoding>>"
@@ -94,6 +96,31 @@ def test_only_a_plain_word_loses_its_hyphen(broken, joined):
 def test_a_word_known_elsewhere_wins():
     pages = ["We saw thousands of a thousand and governmental words.", "a thous-\nand, non-govern-\nmental"]
     assert join(pages[1], vocabulary(pages)) == "a thousand,\nnon-governmental"
+
+
+def test_words_of_cells_side_by_side_are_not_joined(tmp_path):
+    """A letterhead: what the left cell breaks off, its own next line goes on with, and not what is read next."""
+    content = at(50, 700, "which is a well-") + at(300, 700, "lies in the old har-")
+    content += at(50, 680, "known address") + at(300, 680, "bour district")
+    content += at(50, 640, "and below it a har-") + at(50, 620, "bour in one column")
+    (tmp_path / "a.pdf").write_bytes(make_pdf(content, font=COURIER))
+    shown = read_paths([str(tmp_path / "a.pdf")]).documents[0].text
+    assert "well-" in shown
+    assert "harknown" not in shown.replace(" ", "")
+    assert "a harbour" in shown
+
+
+def test_line_numbers_of_what_is_not_joined_count_without_what_was_left_out(tmp_path):
+    """On every page a header above the line whose word stays broken."""
+    pages = [
+        at(50, 780, "The harbour handbook") + at(50, 700, f"page {name} has a well-") + at(300, 700, "right har-")
+        + at(50, 680, "known cell") + at(300, 680, "bour cell")
+        for name in ("one", "two", "three", "four", "five")
+    ]  # fmt: skip
+    (tmp_path / "a.pdf").write_bytes(make_pdf(*pages, font=COURIER))
+    document = read_paths([str(tmp_path / "a.pdf")]).documents[0]
+    assert document.pages[3].left_out
+    assert not any("harknown" in page.text.replace(" ", "") for page in document.pages)
 
 
 # --- forms whose values were drawn later

@@ -8,7 +8,7 @@ from typing import Literal
 
 from spsl_cli.bench.records import CellRecord, Interval, Report, SystemRecord
 from spsl_cli.bench.report.table import interval_text
-from spsl_cli.bench.statistics import agree
+from spsl_cli.bench.statistics import FEWEST, agree
 
 Verdict = Literal["agree", "differ", "not comparable"]
 COLUMNS = ("cell", "system", "figure", "first", "second", "ratio", "verdict", "why")
@@ -95,7 +95,7 @@ def _systems(
         one, two = (None if side is None else getattr(side, attribute) for side in sides)
         if one is None and two is None:
             continue
-        verdict, reason = _judged(one, two, why or _lengths(cell, other))
+        verdict, reason = _judged(one, two, why or _lengths(cell, other) or _repeats(sides))
         yield Pair(cell.name, name, figure, one, two, verdict, reason, form)
 
 
@@ -111,6 +111,11 @@ def _lengths(cell: CellRecord, other: CellRecord | None) -> str | None:
     if other is not None and (cell.prompt_tokens, cell.new_tokens) != (other.prompt_tokens, other.new_tokens):
         return "other prompts or other lengths"
     return None
+
+
+def _repeats(sides: tuple[SystemRecord | None, SystemRecord | None]) -> str | None:
+    few = any(side is not None and side.unavailable is None and len(side.rates) < FEWEST for side in sides)
+    return f"fewer than {FEWEST} repeats" if few else None
 
 
 def pair_rows(pairs: list[Pair]) -> list[tuple[str, ...]]:

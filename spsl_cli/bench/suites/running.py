@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spsl_cli import __version__
 from spsl_cli.bench.cell import Cell, measure_cell
@@ -22,18 +22,15 @@ from spsl_cli.bench.suites.findings import entropy_findings, regret_findings
 from spsl_cli.bench.suites.plans import Form, Plan, plan_of
 from spsl_cli.bench.suites.progress import SuiteProgress
 from spsl_cli.bench.systems.catalogue import check_names
-from spsl_cli.bench.tasks.base import Sample, Task
+from spsl_cli.bench.tasks.base import Task
 from spsl_cli.bench.tasks.catalogue import make_task
 from spsl_cli.bench.tasks.local_files import LocalFile
 from spsl_cli.bench.tasks.ruler import TokenizerRuler
 from spsl_cli.bench.tasks.sources import own_source
-from spsl_cli.errors import UsageError
+from spsl_cli.errors import NoReadableInputError, UsageError
 from spsl_cli.events import Event
 from spsl_cli.prompting.plain_tokenizer import plain_tokenizer
 from spsl_cli.session import Session
-
-if TYPE_CHECKING:
-    from spsl_cli.models import LoadedModel
 
 SEED = 1
 PROMPT_AROUND = 256
@@ -52,8 +49,10 @@ def run_suite(name: str, session: Session, options: SuiteOptions, tell: Tell) ->
     form = _asked(plan.form(quick=options.quick), options)
     systems = options.systems or plan.systems
     check_names(systems)
-    loaded = session.load()
-    cells = list(_cells(plan, form, systems, session, loaded, options.data))
+    if plan.budgets and session.settings.origin["budget"] == "option":
+        raise UsageError(f"bench {name} decides --budget itself", hint="leave it out")
+    tasks = list(_tasks(form, options, session.notice))
+    cells = list(_cells(plan, form, systems, session, tasks))
     settings = {
         **asdict(form), "quick": options.quick, "systems": list(systems), "data": list(options.data), "seed": SEED,
         "budget": session.settings.budget,
@@ -98,10 +97,41 @@ def _asked(form: Form, options: SuiteOptions) -> Form:
     )
 
 
-def _cells(
-    plan: Plan, form: Form, systems: Sequence[str], session: Session, loaded: LoadedModel, data: Sequence[str]
-) -> Iterator[Cell]:
+@dataclass(frozen=True)
+class _Asked:
+    """A task, and the file of the user's that it is about, if it is about one."""
+
+    task: Task
+    data: str | None = None
+
+    @property
+    def name(self) -> str:
+        return self.task.name if self.data is None else f"{self.task.name} {self.data}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return {"task": self.task.name} if self.data is None else {"task": self.task.name, "data": self.data}
+
+
+def _tasks(form: Form, options: SuiteOptions, notice: Callable[[str], None]) -> Iterator[_Asked]:
+    """The tasks, on the text of every file or folder named, or the samples that a file of a benchmark holds."""
+    if not options.data:
+        yield from (_Asked(make_task(name)) for name in form.tasks)
+    for path in dict.fromkeys(options.data):
+        if Path(path).suffix not in (".json", ".jsonl"):
+            source = own_source(path, notice)
+            yield from (_Asked(make_task(name, source), path) for name in form.tasks)
+        elif options.tasks:
+            raise UsageError(f"{path} holds tasks of its own", hint="leave --task out, or give it texts")
+        elif not Path(path).is_file():
+            raise NoReadableInputError(f"{path} is no file")
+        else:
+            yield _Asked(LocalFile(Path(path), notice), path)
+
+
+def _cells(plan: Plan, form: Form, systems: Sequence[str], session: Session, tasks: Sequence[_Asked]) -> Iterator[Cell]:
     """All cells, from short contexts to long ones; a context that the model has no room for is told and left out."""
+    loaded = session.load()
     ruler = TokenizerRuler(plain_tokenizer(loaded.tokenizer).backend)  # type: ignore[arg-type]  # as in `Session`
     room = loaded.context_length - form.new_tokens - PROMPT_AROUND
     contexts = [tokens for tokens in sorted(form.contexts) if tokens <= room]
@@ -111,42 +141,25 @@ def _cells(
         session.notice(f"contexts left out: {told} tokens; {loaded.id} has room for {room:,}")
     if not contexts:
         raise UsageError(f"no context of this suite fits into {loaded.id}", hint=f"give --context, at most {room}")
-    tasks = [task for path in data or (None,) for task in _tasks(path, form, session)]
-    made: dict[tuple[int, str], tuple[Sample, ...]] = {}
-    for tokens, task in product(contexts, tasks):
-        key = (tokens, task.name)
-        made[key] = tuple(task.samples(ruler, tokens, _count(form, plan), SEED))
+    for tokens, asked in product(contexts, tasks):
+        samples = tuple(asked.task.samples(ruler, tokens, max(form.samples, *plan.batches), SEED))
         for budget, batch in product(plan.budgets or (None,), plan.batches):
-            whole = len(made[key]) - len(made[key]) % batch
+            whole = len(samples) - len(samples) % batch
             if not whole:
-                session.notice(f"{task.name} has {len(made[key])} samples of {tokens:,} tokens, too few for {batch}")
+                session.notice(f"{asked.name} has {len(samples)} samples of {tokens:,} tokens, too few for {batch}")
                 continue
             varied: dict[str, Any] = {"budget": budget} if budget is not None else {}
             varied |= {"batch": batch} if len(plan.batches) > 1 else {}
             yield Cell(
-                name=" ".join([task.name, f"{tokens:,}", *(f"{what} {value}" for what, value in varied.items())]),
-                settings={"task": task.name, "context": tokens, **varied},
-                samples=made[key][:whole],
+                name=" ".join([asked.name, f"{tokens:,}", *(f"{what} {value}" for what, value in varied.items())]),
+                settings={**asked.settings, "context": tokens, **varied},
+                samples=samples[:whole],
                 systems=tuple(systems),
-                new_tokens=min(form.new_tokens, task.new_tokens),
+                new_tokens=min(form.new_tokens, asked.task.new_tokens),
                 repeats=form.repeats,
                 batch=batch,
                 config=session.config if budget is None else replace(session.config, budget=budget),
             )
-
-
-def _count(form: Form, plan: Plan) -> int:
-    return max(form.samples, *plan.batches)
-
-
-def _tasks(path: str | None, form: Form, session: Session) -> list[Task]:
-    """The tasks on the text of that file or folder, or the samples that a file of a benchmark holds."""
-    if path is None:
-        return [make_task(name) for name in form.tasks]
-    if Path(path).suffix in (".json", ".jsonl"):
-        return [LocalFile(Path(path), session.notice)]
-    source = own_source(path, session.notice)
-    return [make_task(name, source) for name in form.tasks]
 
 
 def _findings(plan: Plan, cells: Sequence[CellRecord]) -> dict[str, Any]:

@@ -191,17 +191,17 @@ def static_cache(cache: DecoderCache, frame: StepFrame, sight: Sight, shifts: to
 
 
 def blank(cache: DecoderCache, *, views: bool) -> None:
-    """Let all rows that are not committed be zeros, and with `views` all views empty: for before the first draft."""
+    """Let all rows that are not committed be zeros, and with `views` all slots that no view holds: before any draft."""
     with torch.inference_mode():
         for layer in cache.layers:
             for store in layer.dense:
                 for sequence, length in enumerate(cache.lengths):
                     store[sequence, :, length:].zero_()
         for layer in cache.drafting_layers if views else ():
-            for sequence in range(len(cache.lengths)):
-                layer.view.forget(sequence)
-            for store in layer.view.rows:
-                store.zero_()
+            for sequence, size in enumerate(cache.sparse_sizes):
+                held = size + layer.shifts[sequence] if size else 0
+                for store in layer.view.rows:
+                    store[sequence, held:].zero_()
 
 
 @contextmanager

@@ -35,7 +35,7 @@ class PyramidKV(SnapKV):
 @lru_cache(maxsize=64)
 def falling(average: int, most: int, layers: int) -> tuple[int, ...]:
     """`layers` whole numbers on a falling line, none above `most`, their sum `average * layers`."""
-    if layers == 1:
+    if layers <= 1:
         return (average,)
     first = min(2 * average - max(average // BETA, min(average, 1)), most)
     last, steps = 2 * average - first, layers - 1

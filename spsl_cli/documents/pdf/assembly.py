@@ -20,7 +20,7 @@ def assemble(outline: Outline, pages: Sequence[RawPage]) -> Extract:
     parted = [_parted(page.text, gone) for page, gone in zip(pages, repeated_lines(pages), strict=True)]
     words = hyphens.vocabulary(text for text, _ in parted)
     made = tuple(
-        Page(number, hyphens.join(text, words), label, page.warnings, left_out)
+        Page(number, hyphens.join(text, words, _unjoined(page, left_out)), label, page.warnings, left_out)
         for number, (page, label, (text, left_out)) in enumerate(zip(pages, outline.labels, parted, strict=True), 1)
     )
     return Extract(MEDIA_TYPE, made, None, outline.warnings)
@@ -33,6 +33,12 @@ def _parted(text: str, gone: frozenset[int]) -> tuple[str, tuple[LeftOut, ...]]:
     lines = text.split("\n")
     kept = "\n".join(line for at, line in enumerate(lines) if at not in gone)
     return kept, tuple(LeftOut(at + 1, lines[at].replace(hyphens.SOFT_HYPHEN, "-")) for at in sorted(gone))
+
+
+def _unjoined(page: RawPage, left_out: Sequence[LeftOut]) -> frozenset[int]:
+    """Which lines of the text without those left out are not joined with the next."""
+    gone = [line.line - 1 for line in left_out]
+    return frozenset(at - sum(other < at for other in gone) for at in page.unjoined if at not in gone)
 
 
 def _check(pages: Sequence[RawPage]) -> None:

@@ -50,6 +50,7 @@ class _Reading:
     failed: str | None = None
     hidden: bool = False
     margins: tuple[int, ...] = ()
+    unjoined: tuple[int, ...] = ()
 
 
 class PdfPages:
@@ -108,7 +109,8 @@ class PdfPages:
         drawn = page_text(visible.runs, entered, drawing.surface.rules)
         text = readable(drawn.text).text
         # A first line of nothing that can be seen is gone from the readable text, and all others have moved up.
-        margins = drawn.margins if text.count("\n") == drawn.text.count("\n") else ()
+        same_lines = text.count("\n") == drawn.text.count("\n")
+        margins, unjoined = (drawn.margins, drawn.unjoined) if same_lines else ((), ())
         warnings = (*visible.warnings, *remarks(page))
         cut = missing or drawing.cut
         if cut:
@@ -117,7 +119,7 @@ class PdfPages:
         doubt = "unknown characters" if REPLACEMENT in drawn.text else ""
         if cut or drawing.guessed or (drawing.shown and not drawing.runs):
             doubt = doubt or "guesses"
-        return _Reading(text, warnings, doubt, None, visible.hidden, margins)
+        return _Reading(text, warnings, doubt, None, visible.hidden, margins, unjoined)
 
     def _checked(self, reading: _Reading, index: int) -> _Reading:
         """The reading, or a second one where that is the better one."""
@@ -140,8 +142,8 @@ class PdfPages:
         if unknown:
             warnings = (f"{count(unknown, 'character')} without a known meaning, shown as U+FFFD", *warnings)
         if not text.strip():
-            warnings = ("no text (image only?)", *warnings)
-        return RawPage(text, None, warnings, reading.margins)
+            warnings = ("no text" if remarks else "no text (image only?)", *warnings)
+        return RawPage(text, None, warnings, reading.margins, reading.unjoined)
 
 
 def _found_again(reading: _Reading, text: str) -> tuple[int, ...]:

@@ -8,9 +8,10 @@ word are joined, and those of names, numbers, addresses and longer compounds kee
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 SOFT_HYPHEN = "\u00ad"
+HYPHENS = ("-", "\u2010", SOFT_HYPHEN)
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 # No part gives back what it took: a page may be one word of a million letters.
@@ -40,12 +41,15 @@ def vocabulary(pages: Iterable[str]) -> frozenset[str]:
     return frozenset(words)
 
 
-def join(page: str, words: frozenset[str]) -> str:
-    """Puts each broken word, whole, at the end of the line on which it begins, so that line numbers stay right."""
+def join(page: str, words: frozenset[str], unjoined: Collection[int] = ()) -> str:
+    """Puts each broken word, whole, at the end of the line on which it begins, so that line numbers stay right.
+
+    unjoined: indexes of lines whose last word does not go on in the next one, whatever it looks like.
+    """
 
     def whole(match: re.Match[str]) -> str:
         head, hyphen, tail, rest = match.groups()
-        if not tail[0].islower():
+        if not tail[0].islower() or (unjoined and page.count("\n", 0, match.start(2)) in unjoined):
             return match.group()
         head_low, tail_low = head.lower(), tail.lower()
         known = head_low + tail_low in words

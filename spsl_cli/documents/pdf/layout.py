@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from spsl_cli.documents.pdf.columns import in_reading_order
 from spsl_cli.documents.pdf.fields import Entry
+from spsl_cli.documents.pdf.hyphens import HYPHENS
 from spsl_cli.documents.pdf.margins import margin_lines
 from spsl_cli.documents.pdf.rows import Row, rows
 from spsl_cli.documents.pdf.runs import Box, Run, inside
@@ -23,10 +24,14 @@ _LINE_ENDS = str.maketrans(dict.fromkeys("\r\f\v\u2028\u2029", " "))
 
 @dataclass(frozen=True, slots=True)
 class PageText:
-    """A page's text in lines, and the indexes of those that stand above or below its body."""
+    """A page's text in lines, and the indexes of those that stand above or below its body.
+
+    `unjoined`: of those with whose last word the next line does not go on, for cells stand side by side in either.
+    """
 
     text: str
     margins: tuple[int, ...]
+    unjoined: tuple[int, ...] = ()
 
 
 def page_text(runs: Sequence[Run], entries: Iterable[Entry] = (), rules: Sequence[Box] = ()) -> PageText:
@@ -42,7 +47,13 @@ def page_text(runs: Sequence[Run], entries: Iterable[Entry] = (), rules: Sequenc
     lines = in_reading_order(drawn, rules)
     texts = [line.text.translate(_LINE_ENDS) for line in lines]
     starts = [0, *accumulate(text.count("\n") + 1 for text in texts)]
-    return PageText("\n".join((*texts, *remarks)), tuple(starts[at] for at in margin_lines(lines)))
+    unjoined = tuple(
+        starts[at + 1] - 1
+        for at, (line, below) in enumerate(pairwise(lines))
+        if max(line.parts, below.parts) > 1 and texts[at].rstrip().endswith(HYPHENS)
+    )
+    margins = tuple(starts[at] for at in margin_lines(lines))
+    return PageText("\n".join((*texts, *remarks)), margins, unjoined)
 
 
 def _is_printed(value: str, entry: Entry, runs: Iterable[Run]) -> bool:

@@ -18,10 +18,12 @@ class Outline:
 class RawPage:
     """A page as extracted; `failed` says why it could not be, `warnings` whatever else is to be told.
 
-    `margins` are the indexes of those lines of the text that stand above or below the page's body.
+    `margins` are the indexes of those lines of the text that stand above or below the page's body, `unjoined` of those
+    whose last word does not go on in the next line.
     """
 
     text: str = ""
     failed: str | None = None
     warnings: tuple[str, ...] = ()
     margins: tuple[int, ...] = ()
+    unjoined: tuple[int, ...] = ()

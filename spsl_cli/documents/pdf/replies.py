@@ -20,6 +20,7 @@ _LABEL_LENGTH = 40
 _WARNING_LENGTH = 400
 _MOST_WARNINGS = 20
 _MOST_MARGINS = 8
+_MOST_UNJOINED = 1000
 # In a sound answer none of these is left; a form feed, above all, would shift the numbers of all later pages.
 _FOREIGN = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -49,6 +50,7 @@ def page_of(reply: dict[str, Any], limits: Limits) -> RawPage:
         failed=failed,
         warnings=_warnings(page.warnings),
         margins=page.margins[:_MOST_MARGINS],
+        unjoined=page.unjoined[:_MOST_UNJOINED],
     )
 
 
