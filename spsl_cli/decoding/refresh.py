@@ -55,6 +55,8 @@ def refresh_view(cache: DecoderCache, sequence: int, policy: IndexPolicy) -> Non
 def extend_view(cache: DecoderCache, sequence: int) -> None:
     """Let what was committed since the last refresh join the view, as it is."""
     start, end, slot = cache.viewed[sequence], cache.lengths[sequence], cache.sparse_sizes[sequence]
+    if start == end:
+        return
     for layer in cache.drafting_layers:
         layer.append(sequence, slot, slice(start, end))
     cache.sparse_sizes[sequence] += end - start

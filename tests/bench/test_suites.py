@@ -83,6 +83,7 @@ def test_a_report_of_a_tiny_model(session, told):
     assert all(step.left_s is not None for step in steps[1:])
 
 
+@pytest.mark.slow
 def test_budgets_and_batches_make_cells_of_their_own(session, told):
     budgets = run(session, told, "compression", systems=("ar", "fixed-k2"))
     assert [each.settings["budget"] for each in budgets.cells] == list(PLANS["compression"].budgets)

@@ -134,7 +134,9 @@ def compare(embedded, number, lengths, ways, new_tokens, generated_rows):
 
 
 @pytest.mark.embedded
-@pytest.mark.parametrize("ways", [WAYS[:1], WAYS[13:14]], ids=["entropy", "vegas"])
+@pytest.mark.parametrize(
+    "ways", [WAYS[:1], pytest.param(WAYS[13:14], marks=pytest.mark.slow)], ids=["entropy", "vegas"]
+)
 def test_a_few_prompts(embedded, ways):
     differences, drafted = compare(embedded, 0, [150, 350], ways, 16, 2)
     assert differences == []

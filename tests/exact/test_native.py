@@ -199,7 +199,14 @@ def test_the_library_is_compiled_once(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("fresh_library")
-@pytest.mark.parametrize("damage", [lambda whole: whole[: len(whole) // 3], lambda _: b"", lambda _: b"no library"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: whole[: len(whole) // 3],
+        pytest.param(lambda _: b"", marks=pytest.mark.slow),
+        pytest.param(lambda _: b"no library", marks=pytest.mark.slow),
+    ],
+)
 def test_a_damaged_library_is_made_anew(monkeypatch, tmp_path, damage):
     """Loading half of one would end the process without a word."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

@@ -62,6 +62,12 @@ def test_a_raised_number_before_a_note_stays_one():
     assert text(at(50, 704, "1", size=7) + at(56, 700, "See the annex.")) == "1 See the annex."
 
 
+def test_digits_set_apart_by_the_spacing_of_characters_are_columns():
+    """One string through five columns of a table; a title set in spaced letters stays a word."""
+    assert text(b"BT /F 6 Tf 50 700 Td 35 Tc (00000) Tj ET") == "0 0 0 0 0"
+    assert text(b"BT /F 6 Tf 50 700 Td 9 Tc (HARBOUR) Tj ET") == "HARBOUR"
+
+
 # --- words broken at a line's end
 
 

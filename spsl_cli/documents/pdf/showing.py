@@ -42,7 +42,9 @@ class Showing:
         pieces, gaps, gap = _pieces(face, items, one_by_one=one_by_one)
         characters = state.characters
         spacing = characters / size if size else 0.0
-        if spacing > face.space and min(gaps, default=0.0) < -spacing / 2:
+        taken_back = spacing > face.space and min(gaps, default=0.0) < -spacing / 2
+        in_letters = all(sign.isalpha() for signs, _, _ in pieces for sign in signs)
+        if taken_back or (spacing > _COLUMN_GAP and not in_letters):
             pieces, gaps = _apart(pieces, gaps, spacing)
             characters = 0.0
         threshold = _threshold(face, pieces, gaps)
