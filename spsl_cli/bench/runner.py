@@ -13,6 +13,8 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from spsl_cli.answer import skipped_json, speculation_json
+from spsl_cli.bench.records import Interval
+from spsl_cli.bench.statistics import is_noisy
 from spsl_cli.comparison import first_difference
 from spsl_cli.documents import Collection
 from spsl_cli.events import SpeculationStats
@@ -43,7 +45,8 @@ class SystemResult:
     """One system: tokens per second of decoding, speedup against `ar` pair by pair, and whether its tokens are `ar`'s.
 
     `tokens_per_s` counts all rows of a batch. `speedup` is None for `ar` itself, and where the tokens differ;
-    `first_difference` is the earliest of any row; `stats` are those of all rows together in the last repeat.
+    `first_difference` is the earliest of any row; `stats` are those of all rows together in the last repeat; `noisy`:
+    the speedup cannot be told from none.
     """
 
     name: str
@@ -52,6 +55,7 @@ class SystemResult:
     identical: bool | None
     first_difference: int | None
     stats: SpeculationStats | None
+    noisy: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,7 +140,8 @@ def _result(
     if identical and name != PLAIN:
         ratios = [ours / theirs for ours, theirs in zip(rates[name], rates[PLAIN], strict=True) if theirs > 0]
         speedup = Spread.of(ratios) if ratios else None
-    return SystemResult(name, Spread.of(rates[name]), speedup, identical, difference, stats)
+    noisy = speedup is not None and is_noisy(Interval(speedup.low, speedup.median, speedup.high), rates[PLAIN])
+    return SystemResult(name, Spread.of(rates[name]), speedup, identical, difference, stats, noisy)
 
 
 def bench_json(result: BenchResult, model: dict[str, Any], collection: Collection) -> dict[str, Any]:
@@ -157,6 +162,7 @@ def bench_json(result: BenchResult, model: dict[str, Any], collection: Collectio
                 "name": system.name,
                 "tokens_per_s": asdict(system.tokens_per_s),
                 "speedup": None if system.speedup is None else asdict(system.speedup),
+                "noisy": system.noisy,
                 "identical": system.identical,
                 "first_difference": system.first_difference,
                 "speculation": None if system.stats is None else speculation_json(system.stats),
@@ -180,7 +186,7 @@ def bench_rows(result: BenchResult) -> Iterator[tuple[str, ...]]:
         yield (
             system.name,
             _spread(system.tokens_per_s, ".1f"),
-            "-" if system.speedup is None else f"{_spread(system.speedup, '.2f')}",
+            "-" if system.speedup is None else f"{_spread(system.speedup, '.2f')}{', noise' * system.noisy}",
             {None: "-", True: "yes", False: f"no, from token {system.first_difference}"}[system.identical],
             f"{stats.acceptance_rate:.1%}" if stats is not None and drafts else "-",
             f"{stats.mean_accepted:.2f}" if stats is not None and drafts else "-",
