@@ -9,12 +9,13 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from spsl_cli.answer import skipped_json, speculation_json
 from spsl_cli.bench.records import Interval
-from spsl_cli.bench.statistics import is_noisy
+from spsl_cli.bench.report.table import interval_text
+from spsl_cli.bench.statistics import is_noisy, paired_ratios, spread
+from spsl_cli.bench.systems.catalogue import AR, EAGER
 from spsl_cli.comparison import first_difference
 from spsl_cli.documents import Collection
 from spsl_cli.events import SpeculationStats
@@ -22,22 +23,6 @@ from spsl_cli.events import SpeculationStats
 if TYPE_CHECKING:
     from spsl_cli.bench.systems.base import System
     from spsl_cli.decoding.run import DecodingRun
-
-PLAIN, EAGER = "ar", "hf-eager"
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Least, median and greatest of some repeats."""
-
-    low: float
-    median: float
-    high: float
-
-    @classmethod
-    def of(cls, values: list[float]) -> Spread:
-        """Of at least one value."""
-        return cls(min(values), median(values), max(values))
 
 
 @dataclass(frozen=True)
@@ -50,8 +35,8 @@ class SystemResult:
     """
 
     name: str
-    tokens_per_s: Spread
-    speedup: Spread | None
+    tokens_per_s: Interval
+    speedup: Interval | None
     identical: bool | None
     first_difference: int | None
     stats: SpeculationStats | None
@@ -80,7 +65,7 @@ def run_bench(run: DecodingRun, repeats: int, *, compare: bool, tell: Callable[[
     `tell(system, done, total)` is called before each repeat. One decoding of each kind comes first and is not counted.
     """
     ours = run.config.index
-    names = (ours, PLAIN, EAGER) if compare else (ours,)
+    names = (ours, AR, EAGER) if compare else (ours,)
     rates: dict[str, list[float]] = {name: [] for name in names}
     tokens: dict[str, list[list[int]]] = {}
     last: dict[str, SpeculationStats] = {}
@@ -133,15 +118,15 @@ def _result(
 ) -> SystemResult:
     difference = identical = speedup = None
     if compare:
-        pairs = zip(tokens[name], tokens[PLAIN], strict=True)
+        pairs = zip(tokens[name], tokens[AR], strict=True)
         differences = [at for at in (first_difference(*pair) for pair in pairs) if at is not None]
         identical = not differences
         difference = min(differences, default=None)
-    if identical and name != PLAIN:
-        ratios = [ours / theirs for ours, theirs in zip(rates[name], rates[PLAIN], strict=True) if theirs > 0]
-        speedup = Spread.of(ratios) if ratios else None
-    noisy = speedup is not None and is_noisy(Interval(speedup.low, speedup.median, speedup.high), rates[PLAIN])
-    return SystemResult(name, Spread.of(rates[name]), speedup, identical, difference, stats, noisy)
+    if identical and name != AR:
+        ratios = paired_ratios(rates[name], rates[AR])
+        speedup = spread(ratios) if ratios else None
+    noisy = speedup is not None and is_noisy(speedup, rates[AR])
+    return SystemResult(name, spread(rates[name]), speedup, identical, difference, stats, noisy)
 
 
 def bench_json(result: BenchResult, model: dict[str, Any], collection: Collection) -> dict[str, Any]:
@@ -185,8 +170,8 @@ def bench_rows(result: BenchResult) -> Iterator[tuple[str, ...]]:
         drafts = stats is not None and stats.drafted > 0
         yield (
             system.name,
-            _spread(system.tokens_per_s, ".1f"),
-            "-" if system.speedup is None else f"{_spread(system.speedup, '.2f')}{', noise' * system.noisy}",
+            interval_text(system.tokens_per_s, ".1f"),
+            "-" if system.speedup is None else f"{interval_text(system.speedup, '.2f')}{', noise' * system.noisy}",
             {None: "-", True: "yes", False: f"no, from token {system.first_difference}"}[system.identical],
             f"{stats.acceptance_rate:.1%}" if stats is not None and drafts else "-",
             f"{stats.mean_accepted:.2f}" if stats is not None and drafts else "-",
@@ -194,10 +179,6 @@ def bench_rows(result: BenchResult) -> Iterator[tuple[str, ...]]:
 
 
 COLUMNS = ("system", "tokens/s", "speedup over ar", "same tokens as ar", "acceptance", "accepted a round")
-
-
-def _spread(spread: Spread, form: str) -> str:
-    return f"{spread.median:{form}} ({spread.low:{form}}-{spread.high:{form}})"
 
 
 def machine_facts() -> dict[str, Any]:

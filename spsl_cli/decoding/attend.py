@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, Protocol, TypeVar
+
 import torch
 
 from spsl_cli.decoding import kernels as triton_kernels
@@ -43,7 +46,34 @@ def attend(
     return torch.stack(outputs) if len(outputs) > 1 else outputs[0][None].contiguous()
 
 
-def check_window(layer: LayerCache, told: int | None, name: str) -> None:
+class _Windowed(Protocol):
+    """A layer that sees so many positions, None for all."""
+
+    attention_window: int | None
+
+
+L = TypeVar("L", bound=_Windowed)
+
+
+def checked_call(
+    module: torch.nn.Module,
+    query: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None,
+    layer: L | None,
+    options: Mapping[str, Any],
+) -> tuple[L, float]:
+    """What an attention module called with: our layer, and its scaling, else that of query [R, Hq, q, D].
+
+    UnsupportedModelError where it attends outside our cache, with a mask, or with a window that is not told.
+    """
+    if layer is None or attention_mask is not None:
+        raise UnsupportedModelError(f"{type(module).__name__} attends outside the cache or with a mask of its own")
+    check_window(layer, options.get("sliding_window"), type(module).__name__)
+    return layer, query.shape[-1] ** -0.5 if scaling is None else scaling
+
+
+def check_window(layer: _Windowed, told: int | None, name: str) -> None:
     """UnsupportedModelError where an attention module tells another window than the configuration."""
     if told not in (None, layer.attention_window):
         raise UnsupportedModelError(f"{name} has a sliding window its configuration does not tell")

@@ -229,17 +229,16 @@ class DecodingRun:
         if not come_with_prefill(config, self.requests, self._read):
             self._prepare_drafting(config)
             return SpeculativeLoop(self.target, self.cache, self.rows, config)
-        if self._views is None:
-            self._make_views(config)
-        policy = self._views[1] if self._views else None
+        policy = self._views[1] if self._views else self._make_views(config)
         return SpeculativeLoop(self.target, self.cache, self.rows, config, views_by=policy)
 
-    def _make_views(self, config: DecodeConfig) -> None:
-        """The first view of every row, by the attention of its prompt's last queries."""
+    def _make_views(self, config: DecodeConfig) -> IndexPolicy:
+        """The first view of every row, by the attention of its prompt's last queries; the policy that chose them."""
         policy = make_policy(config, len(self.cache.drafting_layers))
         self._prepare_drafting(config)
         make_views(self.cache, policy)
         self._views = (config, policy)
+        return policy
 
     def _prepare_drafting(self, config: DecodeConfig) -> None:
         layers = self.cache.drafting_layers

@@ -15,7 +15,7 @@ import torch
 from transformers import AttentionInterface, PreTrainedConfig, PreTrainedModel
 from transformers.cache_utils import get_layer_types_and_kwargs
 
-from spsl_cli.decoding.attend import attend, check_window
+from spsl_cli.decoding.attend import attend, checked_call
 from spsl_cli.decoding.config import STRICT_BLOCK, STRICT_ROWS
 from spsl_cli.decoding.forward_state import ForwardState, Mode
 from spsl_cli.decoding.kv_cache import DecoderCache, LayerCache, LayerSizes
@@ -41,11 +41,8 @@ def spsl_attention(
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
     """What attention modules call: query [R, Hq, q, D] against the rows that `spsl_layer` holds -> [R, q, Hq, D]."""
-    if spsl_layer is None or attention_mask is not None:
-        raise UnsupportedModelError(f"{type(module).__name__} attends outside the cache or with a mask of its own")
-    check_window(spsl_layer, options.get("sliding_window"), type(module).__name__)
-    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    return attend(spsl_layer, query, scaling, softcap=softcap, sinks=s_aux), None
+    layer, scaling = checked_call(module, query, attention_mask, scaling, spsl_layer, options)
+    return attend(layer, query, scaling, softcap=softcap, sinks=s_aux), None
 
 
 AttentionInterface.register(ATTENTION_NAME, spsl_attention)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spsl_cli.bench.runner import BenchResult, Spread, _result, bench_rows
+from spsl_cli.bench.runner import BenchResult, _result, bench_rows
+from spsl_cli.bench.statistics import spread
 
 
 @pytest.mark.parametrize(
@@ -23,4 +24,4 @@ def test_a_speedup_that_may_be_none_is_marked(ours, plain, noisy):
     rows = list(bench_rows(BenchResult(1, 10, 2, len(ours), 0.1, "length", systems)))
     assert rows[0][2].endswith(", noise") is noisy
     assert rows[1][2] == "-"
-    assert systems[0].tokens_per_s == Spread.of(ours)
+    assert systems[0].tokens_per_s == spread(ours)

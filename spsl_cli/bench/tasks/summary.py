@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from random import Random
 from typing import ClassVar
 
+from spsl_cli.bench.tasks.about_text import about_text
 from spsl_cli.bench.tasks.base import Ruler, Sample
-from spsl_cli.bench.tasks.fitting import passage
 from spsl_cli.bench.tasks.sources import TextSource, builtin_source
 from spsl_cli.documents import Document
 from spsl_cli.errors import UsageError
@@ -27,12 +26,7 @@ class Summary:
 
     def samples(self, ruler: Ruler, tokens: int, count: int, seed: int) -> list[Sample]:
         """As in `Task`. Raises UsageError if the source is too short."""
-        samples = []
-        for number in range(count):
-            rng = Random(f"{seed} {self.name} {number}")  # noqa: S311 samples are to be the same again
-            text = passage(ruler, self.source.text(rng), tokens, self.source.name)
-            samples.append(Sample(self.name, number, text, _REQUEST, source=self.source.name))
-        return samples
+        return about_text(self.name, (_REQUEST,), self.source, ruler, tokens, count, seed)
 
 
 @dataclass(frozen=True)

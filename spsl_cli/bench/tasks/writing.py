@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from random import Random
 from typing import ClassVar
 
+from spsl_cli.bench.tasks.about_text import about_text
 from spsl_cli.bench.tasks.base import Ruler, Sample
-from spsl_cli.bench.tasks.fitting import passage
 from spsl_cli.bench.tasks.sources import TextSource, builtin_source
 
 _REQUESTS = (
@@ -29,10 +28,4 @@ class Writing:
 
     def samples(self, ruler: Ruler, tokens: int, count: int, seed: int) -> list[Sample]:
         """As in `Task`. Raises UsageError if the source is too short."""
-        samples = []
-        for number in range(count):
-            rng = Random(f"{seed} {self.name} {number}")  # noqa: S311 samples are to be the same again
-            text = passage(ruler, self.source.text(rng), tokens, self.source.name)
-            request = _REQUESTS[number % len(_REQUESTS)]
-            samples.append(Sample(self.name, number, text, request, source=self.source.name))
-        return samples
+        return about_text(self.name, _REQUESTS, self.source, ruler, tokens, count, seed)

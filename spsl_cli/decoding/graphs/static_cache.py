@@ -19,7 +19,7 @@ from transformers import AttentionInterface
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from spsl_cli.decoding import kernels
-from spsl_cli.decoding.attend import check_window
+from spsl_cli.decoding.attend import checked_call
 from spsl_cli.decoding.attention import attend_few, with_sinks
 from spsl_cli.decoding.forward_state import Mode
 from spsl_cli.decoding.graphs.static_frame import StepFrame
@@ -166,11 +166,8 @@ def static_attention(
     **options: Any,
 ) -> tuple[torch.Tensor, None]:
     """What attention modules call in a static step: query [R, Hq, q, D] -> [R, q, Hq, D]."""
-    if spsl_layer is None or attention_mask is not None:
-        raise UnsupportedModelError(f"{type(module).__name__} attends outside the cache or with a mask of its own")
-    check_window(spsl_layer, options.get("sliding_window"), type(module).__name__)  # type: ignore[arg-type]
-    scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
-    return spsl_layer.attend(query, scaling, softcap, s_aux), None
+    layer, scaling = checked_call(module, query, attention_mask, scaling, spsl_layer, options)
+    return layer.attend(query, scaling, softcap, s_aux), None
 
 
 AttentionInterface.register(STATIC_NAME, static_attention)

@@ -22,7 +22,7 @@ def choose_steps(
     """Steps for a decoding that begins, and why they are no graphs; None where forwards are to run as ever.
 
     wanted: None takes them where they can be graphs, True everywhere, False nowhere. drafts: whether views are
-    prepared; what they hold is forgotten. strict: whether every forward has to have the one shape of strict mode.
+    prepared; what they hold is kept. strict: whether every forward has to have the one shape of strict mode.
     A first step is compared with the forward it stands for.
     """
     on_cuda = target.device.type == "cuda"
