@@ -1,10 +1,29 @@
-"""What this machine offers: free memory, a folder for caches. torch is imported inside functions only."""
+"""What this machine offers: processor, free memory, a folder for caches. torch is imported inside functions only."""
 
 from __future__ import annotations
 
 import os
+import platform
 import re
 from pathlib import Path
+
+
+def cores() -> int:
+    """How many this process may use."""
+    if hasattr(os, "process_cpu_count"):
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def processor_name() -> str:
+    """As its maker calls it, where the system tells; else its kind."""
+    try:
+        told = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
+    except OSError:  # not Linux
+        told = None
+    return told[1].strip() if told else platform.processor() or platform.machine()
 
 
 def available_memory(device: str) -> int | None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """An answer to `question`, asked to `cite` or not, or a summary (with `focus`, `length` in words).
+    """An answer to `question`, asked to `cite` or not, a summary (with `focus`, `length` in words), or an instruction.
 
     `stage`: from the whole documents, from a `part` of them, or, to `merge` them, from what was said of parts; `note`
     tells the user which. `turns` were asked and answered before, on the same documents. `template` words the request

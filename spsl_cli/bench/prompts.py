@@ -1,4 +1,4 @@
-"""Samples of a task as prompts of a session, as `ask` would build them: prefilled for all systems, and read back."""
+"""Samples of a task as prompts of a session, in the words of `ask` and `summarize`: prefilled, and read back."""
 
 from __future__ import annotations
 
@@ -43,10 +43,7 @@ class SessionPrompts:
         session = self._session
         origin: Mapping[str, str] = {**session.settings.origin, "max_new_tokens": "suite"}
         session.settings = replace(session.settings, max_new_tokens=new_tokens, origin=origin)
-        self._prepared = [
-            session.prepare(Collection((_document(sample),)), Request("ask", sample.question, cite="none"))
-            for sample in samples
-        ]
+        self._prepared = [session.prepare(Collection((_document(sample),)), _request(sample)) for sample in samples]
         first = self._prepared[0]
         requests = [prepared.run.requests[0] for prepared in self._prepared]
         run = DecodingRun(first.run.target, requests, first.run.config)
@@ -65,6 +62,12 @@ class SessionPrompts:
             text.flush()
             texts.append(text.text)
         return texts
+
+
+def _request(sample: Sample) -> Request:
+    if sample.wording == "summarize":
+        return Request("summarize", cite="none")
+    return Request(sample.wording, sample.question, cite="none")
 
 
 def _document(sample: Sample) -> Document:

@@ -19,6 +19,7 @@ from spsl_cli.bench.systems.catalogue import AR, EAGER
 from spsl_cli.comparison import first_difference
 from spsl_cli.documents import Collection
 from spsl_cli.events import SpeculationStats
+from spsl_cli.machine import cores, processor_name
 
 if TYPE_CHECKING:
     from spsl_cli.bench.systems.base import System
@@ -188,7 +189,8 @@ def machine_facts() -> dict[str, Any]:
 
     return {
         "system": platform.platform(),
-        "processor": platform.processor() or platform.machine(),
+        "processor": processor_name(),
+        "cores": cores(),
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
         "python": platform.python_version(),

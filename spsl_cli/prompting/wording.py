@@ -8,7 +8,8 @@ from typing import Literal
 from spsl_cli.documents.document import Document
 from spsl_cli.errors import UsageError
 
-Task = Literal["ask", "summarize"]
+Task = Literal["ask", "summarize", "instruct"]
+"""A question, a summary, or an instruction that stands there as it is."""
 Cite = Literal["none", "pages", "quotes"]
 Stage = Literal["whole", "part", "merge"]
 """From whole documents, from a part of them, or from what was said of parts."""
@@ -26,11 +27,13 @@ def request_text(
 ) -> str:
     """The request. `schema`: of what JSON the answer is to be. Raises UsageError if it makes no sense."""
     form = "" if schema is None else f" Answer with JSON of this schema: {schema}"
-    if task == "ask":
+    if task != "summarize":
         if question is None or not question.strip():
             raise UsageError("the question is empty", hint="give it as the last argument or with -q")
         if focus is not None or length is not None:
             raise UsageError("focus and length belong to a summary, not to a question")
+        if task == "instruct":
+            return f"{question}{form}"
         return f"{_answering(above(documents), stage)}{_citing(documents, cite)}{form}\n\nQuestion: {question}"
     if question is not None:
         raise UsageError("a summary takes no question", hint="use --focus to say what it should dwell on")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from spsl_cli.bench.records import CellRecord, Comparison, Interval, Report, SystemRecord
 
 MODEL = {"id": "tiny", "revision": "1", "dtype": "float32", "device": "cpu", "quantization": None}
-MACHINE = {"system": "Linux", "processor": "x86_64", "threads": 2, "gpu": None, "python": "3.11", "torch": "2.13",
-           "transformers": "5.24"}  # fmt: skip
+MACHINE = {"system": "Linux", "processor": "x86_64", "cores": 2, "threads": 2, "gpu": None, "python": "3.11",
+           "torch": "2.13", "transformers": "5.24"}  # fmt: skip
 COUNTS = {"enabled": True, "controller": "fixed", "budget": 0.1, "index": "sparsespec-l", "rounds": 10, "drafted": 40,
           "accepted": 30, "bonus": 10, "lookup_drafted": 0, "lookup_accepted": 0, "acceptance_rate": 0.75,
           "mean_accepted": 3.0, "tokens_per_s": 10.0, "k_histogram": {"4": 10}, "refresh_s": 0.1, "mass_s": 0.1,

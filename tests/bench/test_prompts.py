@@ -65,3 +65,19 @@ def test_a_cell_of_a_session(session):
     assert found.system("hf-sdpa").speedup is not None
     told = [event for event in session.report.__self__ if isinstance(event, Progress)]
     assert sum(event.stage == "prefill" for event in told) >= 2
+
+
+def test_each_task_is_worded_as_what_it_is(session):
+    """A summary as `summarize` words it; an instruction as it is, without the rules for answering a question."""
+    wanted = (
+        Sample("asked", 0, "It rains.", "Does it rain?"),
+        Sample("told", 1, "It rains.", "Write a story.", wording="instruct"),
+        Sample("summed up", 2, "It rains.", "", wording="summarize"),
+    )
+    run = SessionPrompts(session).prefilled(wanted, NEW)
+    asked, told, summed_up = (byte_tokenizer().decode(request.prompt_ids) for request in run.requests)
+    assert "Question: Does it rain?" in asked
+    assert "Write a story." in told
+    assert "Question:" not in told
+    assert "only from" not in told
+    assert "Summarize the document above" in summed_up

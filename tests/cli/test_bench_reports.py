@@ -58,7 +58,7 @@ def stdout(result):
 def test_show(saved, tmp_path):
     text = stdout(spsl("bench", "show", saved(report(comparisons=COMPARISONS)), "--csv", tmp_path / "a.csv",
                        "--markdown", tmp_path / "a.md", "--plot", "-"))  # fmt: skip
-    assert text.startswith("Table 1: systems on one task\ntiny, cpu float32, x86_64, 2026-12-01\n")
+    assert text.startswith("Table 1: systems on one task\ntiny, cpu float32, x86_64, 2 cores, 2026-12-01\n")
     assert "qa, 2000: 2,000 prompt tokens" in text
     assert "speedup over eager" in text
     assert "made by: spsl bench main --quick" in text

@@ -13,7 +13,7 @@ from spsl_cli.bench.statistics import FEWEST, agree
 Verdict = Literal["agree", "differ", "not comparable"]
 COLUMNS = ("cell", "system", "figure", "first", "second", "ratio", "verdict", "why")
 _MODEL = ("id", "revision", "dtype", "device", "quantization")
-_MACHINE = ("system", "processor", "threads", "gpu")
+_MACHINE = ("system", "processor", "cores", "threads", "gpu")
 _FIGURES = (("tokens_per_s", "tokens/s", ".1f"), ("speedup", "speedup over ar", ".2f"),
             ("speedup_eager", "over hf-eager", ".2f"))  # fmt: skip
 

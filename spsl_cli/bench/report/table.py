@@ -147,7 +147,8 @@ def headline(report: Report) -> str:
     model, machine = report.model, report.machine
     dtype = " ".join(str(model[key]) for key in ("device", "dtype", "quantization") if model.get(key))
     place = machine.get("gpu") or machine.get("processor") or "an unknown machine"
-    return f"{model.get('id', 'unknown model')}, {dtype}, {place}, {report.date}"
+    cores = f", {machine['cores']} cores" if not machine.get("gpu") and machine.get("cores") else ""
+    return f"{model.get('id', 'unknown model')}, {dtype}, {place}{cores}, {report.date}"
 
 
 def summary_lines(report: Report) -> list[str]:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
+from spsl_cli.prompting.wording import Task as Wording
+
 Metric = Callable[[str, tuple[str, ...]], float]
 """How good an answer is against those that are right, in [0, 1]."""
 
@@ -27,7 +29,8 @@ class Sample:
     """One text with one thing to do about it.
 
     `answers`: what would be right, best first; none where a task has no right answer. `metric`: None there.
-    `source`: where the text comes from, for the report.
+    `source`: where the text comes from, for the report. `wording`: the prompt asks `question` as a question, has it
+    there as an instruction, or asks for a summary in the words of `summarize` and takes no question.
     """
 
     task: str
@@ -37,6 +40,7 @@ class Sample:
     answers: tuple[str, ...] = ()
     metric: Metric | None = None
     source: str = ""
+    wording: Wording = "ask"
 
     def score(self, answer: str) -> float | None:
         """How good the answer is, in [0, 1]; None where the task has no right one."""

@@ -45,7 +45,7 @@ class Copying:
         for label, section in (*whole[first:], *whole[:first]):
             if ruler.count(section) < self.new_tokens:
                 question = f"Copy Section {label} word for word, from its first word to its last, and nothing else."
-                return Sample(self.name, number, text, question, (section,), rouge_l, self.source.name)
+                return Sample(self.name, number, text, question, (section,), rouge_l, self.source.name, "instruct")
         raise UsageError(
             f"no whole section of {self.source.name} has fewer than {self.new_tokens} tokens and stands in {tokens:,}",
             hint="ask for a longer context",

@@ -12,8 +12,6 @@ from spsl_cli.bench.tasks.sources import TextSource, builtin_source
 from spsl_cli.documents import Document
 from spsl_cli.errors import UsageError
 
-_REQUEST = "Summarize the text: what it is about and its main points."
-
 
 @dataclass(frozen=True)
 class Summary:
@@ -26,7 +24,7 @@ class Summary:
 
     def samples(self, ruler: Ruler, tokens: int, count: int, seed: int) -> list[Sample]:
         """As in `Task`. Raises UsageError if the source is too short."""
-        return about_text(self.name, (_REQUEST,), self.source, ruler, tokens, count, seed)
+        return about_text(self.name, ("",), self.source, ruler, tokens, count, seed, "summarize")
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,6 @@ class OwnDocuments:
         if not fitting:
             raise UsageError(f"no document has at most {tokens:,} tokens", hint="allow a longer context")
         return [
-            Sample(self.name, number, document.text, _REQUEST, source=document.path)
+            Sample(self.name, number, document.text, "", source=document.path, wording="summarize")
             for number, document in enumerate(fitting[:count])
         ]

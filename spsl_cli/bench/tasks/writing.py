@@ -28,4 +28,4 @@ class Writing:
 
     def samples(self, ruler: Ruler, tokens: int, count: int, seed: int) -> list[Sample]:
         """As in `Task`. Raises UsageError if the source is too short."""
-        return about_text(self.name, _REQUESTS, self.source, ruler, tokens, count, seed)
+        return about_text(self.name, _REQUESTS, self.source, ruler, tokens, count, seed, "instruct")

@@ -7,7 +7,6 @@ number alone, and each run is read from a file opened afresh.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from spsl_cli.documents.pdf.process import ParserProcess
 from spsl_cli.documents.pdf.reading import Run, open_file
 from spsl_cli.documents.pdf.worker import StartError, StoppedError, Worker
 from spsl_cli.documents.source import Extract, Source, UnreadableError
+from spsl_cli.machine import cores
 
 # Each may take as much memory as the limits allow, and they share one disk and one parent.
 _MOST_PROCESSES = 16
@@ -31,15 +31,6 @@ def read_pdf(source: Source) -> Extract:
     """One file, with as many processes as pay. Raises UnreadableError."""
     with ParserPool() as pool:
         return pool.submit(source).extract.result()
-
-
-def cores() -> int:
-    """How many this process may use."""
-    if hasattr(os, "process_cpu_count"):
-        return os.process_cpu_count() or 1
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class ParserPool:
