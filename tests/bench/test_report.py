@@ -53,7 +53,7 @@ def test_what_stands_below_the_cells():
         "auc: 0.638", "a busy machine", "interrupted: these are the cells that were finished",
         "made by: spsl bench main --quick",
     ]  # fmt: skip
-    assert table.headline(found) == "tiny, cpu float32, x86_64, 2026-12-01"
+    assert table.headline(found) == "tiny, cpu float32, x86_64, 2 cores, 2026-12-01"
     assert [title for title, _, _ in table.further_tables(found)] == ["Beside the paper", "Where the time goes"]
     assert next(table.phase_rows(found))[2].startswith("draft 27.0%, verify 53.9%")
 
