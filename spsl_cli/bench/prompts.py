@@ -30,14 +30,27 @@ class Prompts(Protocol):
 
 
 class SessionPrompts:
-    """The prompts of a session made with `baselines`, of its model and settings."""
+    """The prompts of a session made with `baselines`, of its model and settings.
+
+    Asked for what it was asked for last, it has it still: cells that differ in budget alone prefill once.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._prepared: list[Prepared] = []
+        self._asked: tuple[tuple[Sample, ...], int] | None = None
+        self._run: DecodingRun | None = None
 
     def prefilled(self, samples: Sequence[Sample], new_tokens: int) -> DecodingRun:
         """As in `Prompts`. Raises PromptTooLongError for a sample that does not fit, and OutOfMemoryError."""
+        asked = (tuple(samples), new_tokens)
+        if self._run is None or self._asked != asked:
+            self._run = None  # its memory is free before another takes its own
+            self._run = self._made(samples, new_tokens)
+            self._asked = asked
+        return self._run
+
+    def _made(self, samples: Sequence[Sample], new_tokens: int) -> DecodingRun:
         from spsl_cli.decoding.run import DecodingRun  # noqa: PLC0415 torch takes seconds
 
         session = self._session

@@ -34,8 +34,9 @@ class SystemRecord:
     identical: whether its tokens are those of `ar`; first_difference: the earliest index of any row, and top2_margin:
     how close the choice was there, in logits. acceptance: accepted / drafted; accepted_length: accepted a round;
     by_position: acceptance of the 1st, 2nd ... drafted token. phases: seconds by part of the work (draft, verify,
-    refresh, other), of the last repeat. quality: mean score of the task, in [0, 1]. peak_bytes: memory at its highest.
-    unavailable: why it did not run here; all figures are None then. noisy: its speedup cannot be told from none.
+    refresh, other), of the median repeat, as are the counts. quality: mean score of the task, in [0, 1]. peak_bytes:
+    memory at its highest. unavailable: why it did not run here; all figures are None then. noisy: its speedup cannot be
+    told from none.
     """
 
     name: str

@@ -28,13 +28,15 @@ class Difference:
 class Trace:
     """One system. `rates` of every counted repeat, of all batches; `decodings` of the batch under way, counted or not.
 
-    `last`: the last decoding of every batch. `unavailable`: why the system does not run here.
+    `typical`: of every batch the counted decoding whose rate is the median (of two the slower), so that its times and
+    the median rate are of one repeat. `unavailable`: why the system does not run here.
     """
 
     name: str
     rates: list[float] = field(default_factory=list)
     decodings: list[Decoded] = field(default_factory=list)
-    last: list[Decoded] = field(default_factory=list)
+    counted: list[Decoded] = field(default_factory=list)
+    typical: list[Decoded] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     scores: list[float] = field(default_factory=list)
     peaks: list[int] = field(default_factory=list)
@@ -45,19 +47,21 @@ class Trace:
         self.decodings.append(decoded)
         if counted:
             self.rates.append(decoded.tokens_per_s)
+            self.counted.append(decoded)
         if peak is not None:
             self.peaks.append(peak)
 
     def end_batch(self) -> None:
-        """What is kept of a batch is its last decoding."""
-        if self.decodings:
-            self.last.append(self.decodings[-1])
-            self.decodings = []
+        """What is kept of a batch is its typical decoding."""
+        if kept := self.counted or self.decodings:
+            ordered = sorted(kept, key=lambda decoded: decoded.tokens_per_s)
+            self.typical.append(ordered[(len(ordered) - 1) // 2])
+        self.decodings, self.counted = [], []
 
     @property
     def new_tokens(self) -> int:
         """Of all rows and batches."""
-        return sum(len(ids) for decoded in self.last for ids in decoded.token_ids)
+        return sum(len(ids) for decoded in self.typical for ids in decoded.token_ids)
 
 
 def first_differences(decodings: Sequence[Decoded], plain: Decoded, run: DecodingRun) -> list[Difference]:

@@ -36,7 +36,7 @@ def _record(trace: Trace, traces: Mapping[str, Trace], *, sixteen_bit: bool) -> 
     compared = AR in traces and traces[AR].unavailable is None
     speedup = _speedup(trace, traces, AR, sixteen_bit=sixteen_bit)
     first = min(trace.differences, key=lambda difference: difference.index, default=None)
-    stats = [decoded.stats for decoded in trace.last if decoded.stats is not None]
+    stats = [decoded.stats for decoded in trace.typical if decoded.stats is not None]
     together = summed(stats) if stats else None
     drafted = together is not None and together.drafted > 0
     return SystemRecord(
@@ -50,11 +50,11 @@ def _record(trace: Trace, traces: Mapping[str, Trace], *, sixteen_bit: bool) -> 
         top2_margin=None if first is None else first.margin,
         acceptance=together.acceptance_rate if together is not None and drafted else None,
         accepted_length=together.mean_accepted if together is not None and drafted else None,
-        by_position=by_position([taken for decoded in trace.last for taken in decoded.rounds]),
-        phases=_phases(trace.last),
+        by_position=by_position([taken for decoded in trace.typical for taken in decoded.rounds]),
+        phases=_phases(trace.typical),
         quality=fmean(trace.scores) if trace.scores else None,
         peak_bytes=max(trace.peaks, default=None),
-        speculation=None if together is None else {**speculation_json(together), "drafts": _drafts(trace.last)},
+        speculation=None if together is None else {**speculation_json(together), "drafts": _drafts(trace.typical)},
         noisy=speedup is not None and is_noisy(speedup, traces[AR].rates),
     )
 

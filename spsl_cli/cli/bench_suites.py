@@ -10,7 +10,7 @@ import typer
 
 from spsl_cli.bench.records import SuiteOptions, report_json
 from spsl_cli.cli.bench_files import CsvFile, MarkdownFile, PlotFiles, ReportFiles, write_tables
-from spsl_cli.cli.options import AsJson, Debug, Plain, Quiet, with_settings
+from spsl_cli.cli.options import AsJson, Debug, Plain, Quiet, settings_without
 from spsl_cli.cli.output import checked_target
 from spsl_cli.config import Settings
 from spsl_cli.errors import ExitCode, UsageError
@@ -41,13 +41,14 @@ DECIDED = (
 
 def add_suites(group: typer.Typer) -> None:
     """A command for each suite."""
+    suite_settings = settings_without(DECIDED)
     for name, what in SUITES.items():
-        group.command(name, help=f"{what}\n\nExample: spsl bench {name} --quick")(with_settings(_command(name)))
+        group.command(name, help=f"{what}\n\nExample: spsl bench {name} --quick")(suite_settings(_command(name)))
 
 
 def _command(name: str) -> Callable[..., None]:
     def suite(
-        dash: Annotated[str | None, typer.Argument(metavar="[-]", hidden=True)] = None,
+        dash: Annotated[str | None, typer.Argument(metavar="-", hidden=True)] = None,
         *,
         quick: Annotated[bool, typer.Option("--quick", help="The short form: minutes on two cores.")] = False,
         repeats: Annotated[

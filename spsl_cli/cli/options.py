@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable
+from copy import copy
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -164,6 +165,21 @@ def _with(argument: str, options: dict[str, Any], made: Callable[[dict[str, Any]
         return wrapper
 
     return decorate
+
+
+def settings_without(decided: Iterable[str]) -> Callable[[_Command], _Command]:
+    """`with_settings` for a command that decides some of them itself: its help has no options for these."""
+    return _with(
+        "settings", SETTINGS_OPTIONS | {name: _hidden(SETTINGS_OPTIONS[name]) for name in decided}, resolve_settings
+    )
+
+
+def _hidden(annotation: Any) -> Any:
+    """The same option, not told of."""
+    kind, option = get_args(annotation)
+    unseen = copy(option)
+    unseen.hidden = True
+    return Annotated[kind, unseen]
 
 
 def _selection(given: dict[str, Any]) -> Selection:

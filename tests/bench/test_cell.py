@@ -242,7 +242,7 @@ def test_only_near_ties_of_16_bit_may_differ(margins, sixteen_bit, expected):
 
 
 def test_in_16_bit_a_difference_is_told_with_its_margin_beside_the_speedup():
-    plain, ours = (Trace(name, [10.0, 10.0, 10.0], last=[decoding([1, 2])]) for name in ("ar", "auto"))
+    plain, ours = (Trace(name, [10.0, 10.0, 10.0], typical=[decoding([1, 2])]) for name in ("ar", "auto"))
     ours.rates = [20.0, 21.0, 22.0]
     ours.differences = [Difference(7, 0.25), Difference(3, 0.125)]
     _, found = records_of({"ar": plain, "auto": ours}, sixteen_bit=True)
@@ -314,3 +314,15 @@ def test_an_interrupted_cell_leaves_the_model_as_it_was():
     found = measure_cell(cell(("ar", "hf-eager", "fixed")), MadePrompts(model), silent)
     assert isinstance(found, CellRecord)
     assert all(system.identical for system in found.systems)
+
+
+def test_times_and_counts_are_those_of_the_median_repeat():
+    trace = Trace("x")
+    for number, seconds in enumerate((9.0, 1.0, 4.0, 2.0)):
+        trace.note(Decoded([[1, 2, 3]], seconds, phases={"draft": seconds}), None, counted=number > 0)
+    trace.end_batch()
+    trace.note(Decoded([[1, 2, 3]], 5.0, phases={"draft": 5.0}), None, counted=False)
+    trace.end_batch()  # none was counted: the one there is
+    (record,) = records_of({"x": trace}, sixteen_bit=False)
+    assert record.phases == {"draft": 7.0}
+    assert record.tokens_per_s.median == 1.0

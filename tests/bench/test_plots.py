@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -163,3 +164,14 @@ def test_names_that_tell_no_format_and_empty_reports_are_refused():
         check_plot_file(Path("a.jpeg"))
     with pytest.raises(UsageError, match="nothing to plot"):
         draw([], "title")
+
+
+def test_bars_that_may_be_noise_look_different_and_the_legend_says_so():
+    noisy = replace(system("svip", speedup=1.01, eager=3.0), noisy=True)
+    drawn = axes_of(report(cells=[cell("c", [system("ar"), system("auto", speedup=1.4, eager=4.0), noisy])]))
+    axes, labels = drawn["speedup over ar"]
+    assert [bar.get_hatch() for bar in axes.patches] == [None, ".."]
+    assert "cannot be told from 1" in labels
+    axes, labels = drawn["speedup over eager attention"]  # of that the mark does not tell
+    assert {bar.get_hatch() for bar in axes.patches} == {None}
+    assert "cannot be told from 1" not in labels

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from spsl_cli.bench.cell import Cell, measure_cell
@@ -81,3 +83,27 @@ def test_each_task_is_worded_as_what_it_is(session):
     assert "Question:" not in told
     assert "only from" not in told
     assert "Summarize the document above" in summed_up
+
+
+def test_the_same_samples_are_prefilled_once_and_others_anew(session):
+    prompts = SessionPrompts(session)
+    first = prompts.prefilled(samples("It rains."), NEW)
+    assert prompts.prefilled(samples("It rains."), NEW) is first
+    assert prompts.prefilled(samples("It rains."), NEW + 1) is not first
+    assert prompts.prefilled(samples("It snows."), NEW + 1) is not first
+
+
+def test_a_budget_decodes_the_same_behind_another_ones_cell(session):
+    texts = samples("A ticket costs four crowns. " * 8)
+    plans = [
+        Cell(f"budget {budget}", {"budget": budget}, texts, ("ar", "fixed-k2", "snapkv-k2"), NEW, repeats=1,
+             config=replace(session.config, budget=budget))
+        for budget in (0.4, 0.05)
+    ]  # fmt: skip
+    behind = SessionPrompts(session)
+    together = [measure_cell(plan, behind, lambda *_: None) for plan in plans]
+    alone = [measure_cell(plan, SessionPrompts(session), lambda *_: None) for plan in plans]
+    for one, other in zip(together, alone, strict=True):
+        assert [system.identical for system in one.systems] == [True] * 3
+        assert [system.acceptance for system in one.systems] == [system.acceptance for system in other.systems]
+        assert one.prefill_s > 0

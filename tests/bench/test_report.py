@@ -95,7 +95,9 @@ def test_csv_has_a_line_for_each_system():
 def test_markdown_is_a_page_with_a_table_for_each_cell():
     found = report(cells=[main_cell(), main_cell()], comparisons=COMPARISONS)
     text = markdown(found)
-    assert text.startswith("# Table 1: systems on one task\n\ntiny, cpu float32, x86\\_64, 2026-12-01\n\n## qa, 2000: ")
+    assert text.startswith(
+        "# Table 1: systems on one task\n\ntiny, cpu float32, x86\\_64, 2 cores, 2026-12-01\n\n## qa, 2000: "
+    )
     assert "| sparsespec-l | 26.0 (25.0-27.0) | 1.30 (1.25-1.35) |" in text
     assert "needs trained weights \\| name them" in text
     html = MarkdownIt("commonmark").enable("table").render(text)
@@ -193,3 +195,13 @@ def test_stacks_tell_their_parts_apart():
     stack = panels(report())[-1]
     (line,) = [line for line in terminal_text([stack], 80, unicode=False).splitlines() if line.startswith("snapkv")]
     assert line.count("=") > line.count("#") > line.count("+") > 0
+
+
+def test_what_may_be_noise_is_marked_beside_its_bar():
+    sure, unsure = system("auto", speedup=1.4), replace(system("svip", speedup=1.01), noisy=True)
+    (panel, *_) = panels(report(cells=[cell("c", [system("ar"), sure, unsure])]))
+    lines = terminal_text([panel], 80, unicode=False).splitlines()
+    assert [line.split()[0] for line in lines if line.endswith("?")] == ["svip"]
+    assert "  ?: cannot be told from 1" in lines
+    (panel, *_) = panels(report(cells=[cell("c", [system("ar"), sure])]))
+    assert "?" not in terminal_text([panel], 80, unicode=False)

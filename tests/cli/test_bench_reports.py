@@ -196,6 +196,8 @@ def test_every_suite_is_a_command(measured, suite):
     assert asked[2].repeats is None
     text = stdout(spsl("bench", suite, "--help"))
     assert f"Example: spsl bench {suite} --quick" in text
+    assert "--budget" in text
+    assert not [option for option in ("--temperature", "--top-k", "--controller", "[[") if option in text]
     assert suite in stdout(spsl("bench", "--help"))
 
 

@@ -24,6 +24,15 @@ class Line:
 
 
 @dataclass(frozen=True)
+class Bar:
+    """One bar. noisy: its height cannot be told from 1."""
+
+    label: str
+    y: Interval
+    noisy: bool = False
+
+
+@dataclass(frozen=True)
 class Mark:
     """A dashed line across the panel at `y` (or down it, at `x`) for a figure of the paper or a calculation."""
 
@@ -34,7 +43,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart: `lines` over x, or `bars` by name, or `stacks` by name of parts with their sizes.
+    """One chart: `lines` over x, or `bars`, or `stacks` by name of parts with their sizes.
 
     percent: y is a share. text: a figure that belongs to the whole chart.
     """
@@ -43,7 +52,7 @@ class Panel:
     x_label: str
     y_label: str
     lines: tuple[Line, ...] = ()
-    bars: tuple[tuple[str, Interval], ...] = ()
+    bars: tuple[Bar, ...] = ()
     stacks: tuple[tuple[str, dict[str, float]], ...] = ()
     marks: tuple[Mark, ...] = ()
     percent: bool = False
@@ -116,7 +125,7 @@ def _batch(report: Report) -> Iterator[Panel]:
 def _entropy(report: Report) -> Iterator[Panel]:
     bins = [part for part in report.findings.get("bins", ()) if part["tokens"]]
     bars = tuple(
-        (f"{part['low']:.2f}-{part['high']:.2f}\n{part['tokens']:,}", _exact(part["accepted"])) for part in bins
+        Bar(f"{part['low']:.2f}-{part['high']:.2f}\n{part['tokens']:,}", _exact(part["accepted"])) for part in bins
     )
     auc = report.findings.get("auc")
     yield Panel(
@@ -134,8 +143,8 @@ def _refresh(report: Report) -> Iterator[Panel]:
 
 
 def _refresh_ms(system: SystemRecord) -> Interval | None:
-    rounds = (system.speculation or {}).get("rounds", 0)
-    return _exact(1000 * system.phases["refresh"] / rounds) if rounds and "refresh" in system.phases else None
+    rounds, seconds = (system.speculation or {}).get("rounds", 0), system.phases.get("refresh", 0.0)
+    return _exact(1000 * seconds / rounds) if rounds and seconds else None  # plain decoding has no index
 
 
 _PANELS: dict[str, Callable[[Report], Iterator[Panel]]] = {
@@ -203,7 +212,11 @@ def _speedup_bars(
 ) -> Panel:
     several = len(report.cells) > 1
     bars = tuple(
-        (f"{system.name}, {cell.name}" if several else system.name, interval)
+        Bar(
+            f"{system.name}, {cell.name}" if several else system.name,
+            interval,
+            noisy=system.noisy and interval is system.speedup,
+        )
         for cell in report.cells
         for system in cell.systems
         if system.name not in _BASELINES and (interval := value(system)) is not None

@@ -126,15 +126,18 @@ def _draw_lines(axes: Axes, panel: Panel) -> None:
 
 
 def _draw_bars(axes: Axes, panel: Panel) -> None:
-    names, values = zip(*panel.bars, strict=True)
+    values = [bar.y for bar in panel.bars]
     errors = [[y.median - y.low for y in values], [y.high - y.median for y in values]]
     drawn = axes.bar(
-        range(len(names)), [y.median for y in values], yerr=errors if any(map(any, errors)) else None, capsize=3,
+        range(len(values)), [y.median for y in values], yerr=errors if any(map(any, errors)) else None, capsize=3,
         color="#9ecae1", edgecolor="black",
     )  # fmt: skip
+    noisy = [patch for patch, bar in zip(drawn.patches, panel.bars, strict=True) if bar.noisy]
+    for at, patch in enumerate(noisy):
+        patch.set(facecolor="white", hatch="..", label="cannot be told from 1" if at == 0 else "_")
     axes.bar_label(drawn, [f"{y.median:.0%}" if panel.percent else f"{y.median:.2f}" for y in values], fontsize=8,
-                   label_type="center")  # fmt: skip
-    _name_bars(axes, names)
+                   label_type="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5})  # fmt: skip
+    _name_bars(axes, [bar.label for bar in panel.bars])
 
 
 def _draw_stacks(axes: Axes, panel: Panel) -> None:

@@ -25,9 +25,10 @@ def cell_title(cell: CellRecord) -> str:
     """One line about a cell, to stand above its rows."""
     rows = f"{cell.batch} prompts, " if cell.batch > 1 else ""
     noisy = "; noise hides some effects" if cell.noisy else ""
+    repeats = "repeat" if cell.repeats == 1 else "repeats"
     return (
         f"{cell.name}: {rows}{cell.prompt_tokens:,} prompt tokens, {cell.new_tokens} new, "
-        f"{cell.repeats} repeats, prefill {cell.prefill_s:.1f} s{noisy}"
+        f"{cell.repeats} {repeats}, prefill {cell.prefill_s:.1f} s{noisy}"
     )
 
 

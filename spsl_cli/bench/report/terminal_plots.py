@@ -26,27 +26,29 @@ def _lines(panel: Panel, width: int, *, unicode: bool) -> Iterator[str]:
         yield from _stacks(panel, width, unicode=unicode)
     else:
         rows = list(_rows(panel))
-        wide = min(LONGEST_LABEL, max((len(label) for label, _ in rows), default=0))
+        wide = min(LONGEST_LABEL, max((len(label) for label, _, _ in rows), default=0))
         room = max(NARROWEST, width - wide - 9)
-        most = max((value for _, value in rows), default=0.0) or 1.0
-        for label, value in rows:
+        most = max((value for _, value, _ in rows), default=0.0) or 1.0
+        for label, value, noisy in rows:
             bar = _PARTS[unicode][0] * round(room * max(0.0, value) / most)
             figure = f"{value:.1%}" if panel.percent else f"{value:.2f}"
-            yield f"{label[:wide]:<{wide}} {bar} {figure}"
+            yield f"{label[:wide]:<{wide}} {bar} {figure}{'?' * noisy}"
+        if any(bar.noisy for bar in panel.bars):
+            yield "  ?: cannot be told from 1"
     yield from (f"  {mark.label}" for mark in panel.marks)
     if panel.text:
         yield f"  {panel.text}"
 
 
-def _rows(panel: Panel) -> Iterator[tuple[str, float]]:
-    """A label and a value for each bar; of lines those of one line together."""
-    for name, interval in panel.bars:
-        yield " ".join(name.split()), interval.median
+def _rows(panel: Panel) -> Iterator[tuple[str, float, bool]]:
+    """A label, a value and whether it may be noise for each bar; of lines those of one line together."""
+    for bar in panel.bars:
+        yield " ".join(bar.label.split()), bar.y.median, bar.noisy
     several = len(panel.lines) > 1
     for line in panel.lines:
         for x, y in zip(line.xs, line.ys, strict=True):
             place = f"{x:,.0f}" if float(x).is_integer() else f"{x:g}"
-            yield f"{' '.join(line.label.split())} {place}" if several else place, y.median
+            yield f"{' '.join(line.label.split())} {place}" if several else place, y.median, False
 
 
 def _stacks(panel: Panel, width: int, *, unicode: bool) -> Iterator[str]:
