@@ -19,6 +19,9 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+INTERRUPTED = "interrupted before there was an answer"
+
+
 class SpslError(Exception):
     """A run that cannot go on.
 
@@ -73,3 +76,8 @@ class OutOfMemoryError(SpslError):
     """The run does not fit into the device's memory, after every fallback."""
 
     exit_code = ExitCode.OUT_OF_MEMORY
+
+
+def internal(error: Exception) -> str:
+    """The line about an error that is a fault of ours."""
+    return f"internal error: {type(error).__name__}: {error}; --debug shows where"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from spsl_cli.answer import ModelFacts, documents_json, skipped_json
 from spsl_cli.config import Settings
+from spsl_cli.dividing import divide, fitting_prompt
 from spsl_cli.documents import Collection
 from spsl_cli.errors import PromptTooLongError
 from spsl_cli.outlook import Outlook, make_outlook
@@ -16,11 +17,13 @@ from spsl_cli.reuse import key_of, kv_store
 from spsl_cli.run_history import prefill_rate
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
     from spsl_cli.models import MemoryPlan
     from spsl_cli.prompting.layout import Prompt
 
 SCHEMA = "spsl.plan/1"
-_IN_PARTS = "the documents are {:,} tokens too long for one prompt: they would be asked in parts"
+_IN_PARTS = "the documents are {:,} tokens too long for one prompt: they would be asked in {:,} parts"
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class Plan:
     """The longest of the prompts wanted, `new_tokens` behind it, and the memory of both together.
 
     `cached_tokens` were read before; `prefill_s` is what the others would take at the pace of the last runs, if any.
-    `excess`: the tokens by which it all exceeds `context_length`; `error` says so, unless it would be asked in parts.
+    `excess`: the tokens by which it all exceeds `context_length`; `error` says so, unless it would be asked
+    in `parts`, counted of all prompts that are too long; 0 where none is, or none would be.
     `available`: free bytes, None where the system does not tell, and then `longest_context`, the most positions that
     fit into them, is None too. `prefill_chunk`: tokens of the prompt that one forward takes.
     """
@@ -47,6 +51,7 @@ class Plan:
     available: int | None
     prefill_s: float | None
     excess: int
+    parts: int
     error: PromptTooLongError | None
     warnings: tuple[str, ...] = ()
 
@@ -71,6 +76,7 @@ def plan_json(plan: Plan) -> dict[str, Any]:
             "new_tokens": plan.new_tokens,
             "context_length": plan.context_length,
             "excess": plan.excess,
+            "parts": plan.parts,
         },
         "timing": {"prefill_s": plan.prefill_s},
         "plan": {
@@ -105,20 +111,24 @@ def make_plan(settings: Settings, collection: Collection, wanted: Sequence[tuple
     tokenizer = models.load_tokenizer(outlook.source.path)
     prompts = [request.prompt(tokenizer, of, settings.system) for of, request in wanted]
     longest = max(prompts, key=lambda prompt: len(prompt.ids))
-    limit, count, error = outlook.context_length, len(longest.ids), None
+    limit, count, excess, parts, error = outlook.context_length, len(longest.ids), 0, 0, None
     explicit = settings.origin.get("max_new_tokens", "default") != "default"
     try:
         new = check_fits(count, settings.max_new_tokens, limit, explicit=explicit)
     except PromptTooLongError as too_long:
-        new, error = settings.max_new_tokens, too_long
-    in_parts = error is not None and settings.overflow == "map-reduce"
+        new, excess, error = settings.max_new_tokens, too_long.excess, too_long
+    if error is not None and settings.overflow == "map-reduce":
+        try:
+            parts, error = _parts(settings, wanted, tokenizer, limit), None
+        except PromptTooLongError as no_room:
+            error = no_room
     positions = min(count + new, limit)
     cached = _cached(settings, outlook, longest, positions) if settings.cache else 0
     rate = prefill_rate(outlook.facts)
     warnings = (
         *outlook.source.warnings,
         *longest.notes,
-        *([_IN_PARTS.format(error.excess)] if in_parts and error else []),
+        *([_IN_PARTS.format(excess, parts)] if parts else []),
     )
     return Plan(
         command=wanted[0][1].task,
@@ -134,10 +144,25 @@ def make_plan(settings: Settings, collection: Collection, wanted: Sequence[tuple
         prefill_chunk=outlook.chunk(positions),
         available=outlook.available,
         prefill_s=None if rate is None else (count - cached) / rate,
-        excess=error.excess if error else 0,
-        error=None if in_parts else error,
+        excess=excess,
+        parts=parts,
+        error=error,
         warnings=warnings,
     )
+
+
+def _parts(
+    settings: Settings, wanted: Sequence[tuple[Collection, Request]], tokenizer: PreTrainedTokenizerBase, context: int
+) -> int:
+    """In how many parts what does not fit would be asked. Raises PromptTooLongError where there is no room for them."""
+    parts = 0
+    for of, request in wanted:
+        try:
+            fitting_prompt(tokenizer, of, request, settings, context)
+        except PromptTooLongError as why:
+            asked = replace(request, stage="part", schema=None)
+            parts += len(divide(tokenizer, of, asked, settings, context, why))
+    return parts
 
 
 def _tokens(

@@ -15,6 +15,7 @@ from spsl_cli import threads, warm_start
 from spsl_cli.answer import ModelFacts
 from spsl_cli.config import Settings
 from spsl_cli.decoder_settings import decode_config, sampling_config
+from spsl_cli.dividing import fitting_prompt
 from spsl_cli.documents import Collection, Selection
 from spsl_cli.errors import NoReadableInputError
 from spsl_cli.events import Event, Notice, Progress, Started
@@ -208,12 +209,8 @@ class Session:
 
     def check_fits(self, collection: Collection, request: Request) -> tuple[Prompt, int]:
         """The prompt, and how many tokens may follow it. Raises PromptTooLongError if it does not fit."""
-        from spsl_cli.prompting.budget import check_fits  # noqa: PLC0415
-
-        settings, loaded = self.settings, self.load()
-        prompt = request.prompt(loaded.tokenizer, collection, settings.system)
-        explicit = settings.origin.get("max_new_tokens", "default") != "default"
-        return prompt, check_fits(len(prompt.ids), settings.max_new_tokens, loaded.context_length, explicit=explicit)
+        loaded = self.load()
+        return fitting_prompt(loaded.tokenizer, collection, request, self.settings, loaded.context_length)
 
     def notice(self, text: str, *, warning: bool = True) -> None:
         """Tell the user something; a warning is kept for the answer's JSON too."""

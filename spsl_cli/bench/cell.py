@@ -1,7 +1,6 @@
 """One cell: some samples, decoded by several systems in turn from one prefill, several times. Knows no suites.
 
-Of every batch of samples each system first decodes once uncounted. In the repeats behind, the order of the systems is
-rotated, so that none is always the one after the slowest.
+Of every batch of samples each system first decodes once uncounted; `turns` has the order of the repeats behind.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from spsl_cli.bench.systems.base import Decoded, System, UnavailableError
 from spsl_cli.bench.systems.catalogue import AR, make_system
 from spsl_cli.bench.tasks.base import Sample
 from spsl_cli.bench.traces import Trace, first_differences
+from spsl_cli.bench.turns import Neighbours, schedule
 from spsl_cli.bench.verdicts import records_of
 from spsl_cli.errors import OutOfMemoryError
 from spsl_cli.model_facts import memory_errors
@@ -53,6 +53,11 @@ class Cell:
             raise ValueError(f"{len(self.samples)} samples do not make whole batches of {self.batch}")
 
     @property
+    def decodings(self) -> int:
+        """How many it takes, if every system runs here."""
+        return len(self.samples) // self.batch * len(list(schedule(self.systems, self.repeats)))
+
+    @property
     def batches(self) -> Iterator[tuple[Sample, ...]]:
         """The samples, as many at a time as are decoded together."""
         for first in range(0, len(self.samples), self.batch):
@@ -65,11 +70,10 @@ def measure_cell(cell: Cell, prompts: Prompts, tell: Tell, make: MakeSystem = ma
     Raises what `prompts` raise, and UsageError for a system that there is none of.
     """
     traces = {name: Trace(name) for name in cell.systems}
-    total = len(cell.samples) // cell.batch * (cell.repeats + 1) * len(traces)
     done = count()
 
     def told(name: str) -> None:
-        tell(name, next(done), total)
+        tell(name, next(done), cell.decodings)
 
     facts = [_measure_batch(cell, samples, prompts, make, traces, told) for samples in cell.batches]
     records = records_of(traces, sixteen_bit=facts[0].sixteen_bit)
@@ -105,21 +109,19 @@ def _measure_batch(
     """Every system on these samples; the run and its memory are gone before the next batch begins."""
     run = prompts.prefilled(samples, cell.new_tokens)
     systems = _systems(cell, run, make, traces)
+    neighbours = Neighbours(traces.get(AR))
     for name, repeat in schedule(list(systems), cell.repeats):
         told(name)
-        if traces[name].unavailable is None:
-            _decode_once(systems[name], cell.new_tokens, traces[name], run, counted=repeat > 0)
+        trace, counted = traces[name], repeat > 0
+        if trace.unavailable is not None:
+            continue
+        decoded = _decode_once(systems[name], cell.new_tokens, trace, run, counted=counted)
+        if decoded is not None:
+            neighbours.decoded(trace, decoded.tokens_per_s, counted=counted)
+    neighbours.end()
     _judge(traces, run, prompts, samples)
     tokens = sum(len(request.prompt_ids) for request in run.requests)
     return _BatchFacts(tokens, run.prefill_s, run.target.dtype.itemsize == 2)  # noqa: PLR2004 bytes
-
-
-def schedule(names: Sequence[str], repeats: int) -> Iterator[tuple[str, int]]:
-    """Which system decodes next, in which repeat: 0 is not counted; in each further one another system is the first."""
-    for repeat in range(repeats + 1):
-        start = repeat % max(1, len(names))
-        for name in [*names[start:], *names[:start]]:
-            yield name, repeat
 
 
 def _systems(cell: Cell, run: DecodingRun, make: MakeSystem, traces: Mapping[str, Trace]) -> dict[str, System]:
@@ -133,8 +135,8 @@ def _systems(cell: Cell, run: DecodingRun, make: MakeSystem, traces: Mapping[str
     return systems
 
 
-def _decode_once(system: System, new_tokens: int, trace: Trace, run: DecodingRun, *, counted: bool) -> None:
-    """Let it decode; where it cannot, as for want of memory, it is noted and the others go on."""
+def _decode_once(system: System, new_tokens: int, trace: Trace, run: DecodingRun, *, counted: bool) -> Decoded | None:
+    """Let it decode; where it cannot, as for want of memory, it is noted, None comes back, and the others go on."""
     device = str(run.target.device)
     peak = PeakMemory(device)
     peak.reset()
@@ -143,8 +145,9 @@ def _decode_once(system: System, new_tokens: int, trace: Trace, run: DecodingRun
             decoded = system.decode(new_tokens)
     except (UnavailableError, OutOfMemoryError) as error:
         trace.unavailable = str(error)
-        return
+        return None
     trace.note(decoded, peak.read(), counted=counted)
+    return decoded
 
 
 def _judge(traces: Mapping[str, Trace], run: DecodingRun, prompts: Prompts, samples: Sequence[Sample]) -> None:

@@ -28,9 +28,10 @@ class Interval:
 class SystemRecord:
     """One system in one cell.
 
-    rates: tokens per second of every counted repeat. tokens_per_s: their median with least and greatest. speedup,
-    speedup_eager: paired ratios over `ar` and over `hf-eager` with a bootstrap interval of 95 %; None for the baseline
-    itself, where it did not run, and where its tokens are other ones (then no speedup may be told).
+    rates: tokens per second of every counted decoding. ratios: each of them over the mean of what `ar` made right
+    before and behind it. tokens_per_s: the rates' median with least and greatest. speedup, speedup_eager: paired ratios
+    over `ar` and over `hf-eager` with a bootstrap interval of 95 %; None for the baseline itself, where it did not run,
+    and where its tokens are other ones (then no speedup may be told).
     identical: whether its tokens are those of `ar`; first_difference: the earliest index of any row, and top2_margin:
     how close the choice was there, in logits. acceptance: accepted / drafted; accepted_length: accepted a round;
     by_position: acceptance of the 1st, 2nd ... drafted token. phases: seconds by part of the work (draft, verify,
@@ -56,6 +57,7 @@ class SystemRecord:
     speculation: Mapping[str, Any] | None = None
     unavailable: str | None = None
     noisy: bool = False
+    ratios: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

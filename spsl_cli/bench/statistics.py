@@ -46,8 +46,8 @@ def bootstrap_interval(values: Sequence[float], *, seed: int = 0, draws: int = D
 def is_noisy(speedup: Interval, baseline: Sequence[float]) -> bool:
     """Whether a speedup cannot be told from none.
 
-    Its interval includes 1, the rates of the baseline itself vary by more than the effect (half of them, relative to
-    their median), or there are too few of them to know.
+    Its interval includes 1, the rates of the baseline itself (or its ratios to itself) vary by more than the effect
+    (half of them, relative to their median), or there are too few of them to know.
     """
     if len(baseline) < FEWEST or speedup.low <= 1.0 <= speedup.high:
         return True

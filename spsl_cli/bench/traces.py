@@ -26,14 +26,17 @@ class Difference:
 
 @dataclass
 class Trace:
-    """One system. `rates` of every counted repeat, of all batches; `decodings` of the batch under way, counted or not.
+    """One system. `rates` of every counted decoding, of all batches; `decodings` of the batch under way, counted
+    or not.
 
+    `beside`: for each of the rates that of the plain loop around it.
     `typical`: of every batch the counted decoding whose rate is the median (of two the slower), so that its times and
     the median rate are of one repeat. `unavailable`: why the system does not run here.
     """
 
     name: str
     rates: list[float] = field(default_factory=list)
+    beside: list[float] = field(default_factory=list)
     decodings: list[Decoded] = field(default_factory=list)
     counted: list[Decoded] = field(default_factory=list)
     typical: list[Decoded] = field(default_factory=list)

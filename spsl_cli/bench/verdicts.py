@@ -8,7 +8,7 @@ from typing import Any
 
 from spsl_cli.answer import speculation_json, summed
 from spsl_cli.bench.records import Interval, SystemRecord
-from spsl_cli.bench.statistics import bootstrap_interval, is_noisy, paired_ratios, spread
+from spsl_cli.bench.statistics import FEWEST, bootstrap_interval, is_noisy, paired_ratios, spread
 from spsl_cli.bench.systems.base import Decoded, Round
 from spsl_cli.bench.systems.catalogue import AR, EAGER
 from spsl_cli.bench.traces import Trace
@@ -42,6 +42,7 @@ def _record(trace: Trace, traces: Mapping[str, Trace], *, sixteen_bit: bool) -> 
     return SystemRecord(
         name=trace.name,
         rates=tuple(trace.rates),
+        ratios=tuple(_relative(trace)),
         tokens_per_s=spread(trace.rates),
         speedup=speedup,
         speedup_eager=_speedup(trace, traces, EAGER, sixteen_bit=sixteen_bit),
@@ -55,19 +56,38 @@ def _record(trace: Trace, traces: Mapping[str, Trace], *, sixteen_bit: bool) -> 
         quality=fmean(trace.scores) if trace.scores else None,
         peak_bytes=max(trace.peaks, default=None),
         speculation=None if together is None else {**speculation_json(together), "drafts": _drafts(trace.typical)},
-        noisy=speedup is not None and is_noisy(speedup, traces[AR].rates),
+        noisy=speedup is not None and _is_noisy(speedup, trace, traces[AR]),
     )
 
 
 def _speedup(trace: Trace, traces: Mapping[str, Trace], baseline: str, *, sixteen_bit: bool) -> Interval | None:
-    """Over that baseline; None for itself, without it, and where either has other tokens than plain decoding."""
+    """Over that baseline; None for itself, without it, and where either has other tokens than plain decoding.
+
+    Both sides are taken relative to the plain loop beside them: a system and `hf-eager` may be a minute apart.
+    """
     base = traces.get(baseline)
     if base is None or base is trace or AR not in traces or traces[AR].unavailable is not None:
         return None
     if not (may_be_compared(trace, sixteen_bit=sixteen_bit) and may_be_compared(base, sixteen_bit=sixteen_bit)):
         return None
-    ratios = paired_ratios(trace.rates, base.rates)
+    ratios = _relative(trace)
+    if baseline != AR:
+        theirs = _relative(base)
+        ratios = paired_ratios(ratios if trace.name != AR else [1.0] * len(theirs), theirs)
+    ratios = [ratio for ratio in ratios if ratio > 0]
     return bootstrap_interval(ratios) if ratios else None
+
+
+def _relative(trace: Trace) -> list[float]:
+    """Its rates as multiples of the plain loop's beside them; none where that did not go on to the end."""
+    if len(trace.beside) != len(trace.rates):
+        return []
+    return [own / plain if plain > 0 else 0.0 for own, plain in zip(trace.rates, trace.beside, strict=True)]
+
+
+def _is_noisy(speedup: Interval, trace: Trace, plain: Trace) -> bool:
+    """As `is_noisy`, against what the plain loop varies by from one of its turns to the next."""
+    return len(trace.rates) < FEWEST or is_noisy(speedup, _relative(plain))
 
 
 def by_position(rounds: Sequence[Round]) -> tuple[float, ...]:

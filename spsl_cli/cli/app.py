@@ -20,7 +20,7 @@ from spsl_cli.cli.doctor import doctor
 from spsl_cli.cli.models import models
 from spsl_cli.cli.read import read
 from spsl_cli.cli.summarize import summarize
-from spsl_cli.errors import ExitCode, SpslError, UsageError
+from spsl_cli.errors import INTERRUPTED, ExitCode, SpslError, UsageError, internal
 from spsl_cli.interrupt import leave_on_termination
 from spsl_cli.render import Streams, write_error
 
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except typer.Exit as leave:
         return int(leave.exit_code)
     except KeyboardInterrupt:
-        write_error(streams, "interrupted before there was an answer")
+        write_error(streams, INTERRUPTED)
         return ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001 every way to fail becomes one line
         if "--debug" in words:
@@ -93,7 +93,7 @@ def _explained(error: Exception, streams: Streams) -> tuple[str, ExitCode]:
     if isinstance(error, OSError):  # --help and --version write by themselves
         streams.out.discard_rest()
         return f"cannot write: {error.strerror or error}; free some space or write elsewhere", ExitCode.FAILED
-    return f"internal error: {type(error).__name__}: {error}; --debug shows where", ExitCode.FAILED
+    return internal(error), ExitCode.FAILED
 
 
 def _usage(error: typer.TyperException) -> str:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Self
 
+from spsl_cli.errors import INTERRUPTED, ExitCode, SpslError, internal
 from spsl_cli.events import Done, Event, Finished, Progress, RoundEvent, SpeculationStats
 from spsl_cli.render.answer import write_json
 from spsl_cli.render.streams import Streams
@@ -29,7 +30,16 @@ class JsonLinesReporter:
     def __exit__(
         self, exc_type: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Every line is out already."""
+        """Of a failure the last line tells, in the words of standard error and with the code that the run ends with."""
+        if isinstance(exc, SpslError):
+            self._fail(str(exc), exc.exit_code)
+        elif isinstance(exc, KeyboardInterrupt):
+            self._fail(INTERRUPTED, ExitCode.INTERRUPTED)
+        elif isinstance(exc, Exception):
+            self._fail(internal(exc), ExitCode.FAILED)
+
+    def _fail(self, text: str, code: ExitCode) -> None:
+        write_json(self._streams, {"event": "error", "text": text, "exit_code": int(code)})
 
     def __call__(self, event: Event) -> None:
         """Write one line, of a stage under way ten a second at most. Raises what `Stream.write` raises."""

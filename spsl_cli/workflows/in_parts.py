@@ -12,6 +12,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from spsl_cli.answer import Answer
+from spsl_cli.dividing import divide
 from spsl_cli.documents import Collection, Document, Page
 from spsl_cli.errors import PromptTooLongError
 from spsl_cli.request import Request
@@ -23,15 +24,6 @@ if TYPE_CHECKING:
 
 NOT_FOUND = "not found"
 """How the answer of a part begins that has nothing on the question; the prompt asks for it."""
-
-SMALLER = 0.85
-"""What is left of a part's limit when one of the parts turns out not to fit after all."""
-
-LEAST_LIMIT = 64
-"""Tokens: with less room for documents there is no use in asking."""
-
-BETWEEN = 2
-"""Tokens that may stand between two pieces of a text, besides those of the pieces."""
 
 
 def answer_in_parts(
@@ -85,56 +77,24 @@ class _Work:
 
     def of_parts(self, collection: Collection, why: PromptTooLongError, stage: Stage = "part") -> list[Answer]:
         """The answers of as many parts as are needed, or of those before Ctrl-C."""
-        limit = self._limit(collection, stage)
-        while limit >= LEAST_LIMIT:
-            parts = self._split(collection, limit)
-            try:
-                return self._each(parts, stage)
-            except PromptTooLongError:
-                limit = int(limit * SMALLER)
-        raise PromptTooLongError(
-            why.what, excess=why.excess, hint="there is no room for parts: give less --max-new-tokens, or another model"
-        ) from why
-
-    def _each(self, parts: Sequence[tuple[Document, ...]], stage: Stage) -> list[Answer]:
+        session, asked = self.session, replace(self.request, stage=stage, schema=None)
+        loaded = session.load()
+        parts = divide(loaded.tokenizer, collection, asked, session.settings, loaded.context_length, why)
         self.planned = len(parts)
-        requests = [
-            replace(self.request, stage=stage, schema=None, note=f"part {number} of {len(parts)}")
-            for number in range(1, len(parts) + 1)
-        ]
-        for documents, request in zip(parts, requests, strict=True):  # all of them, before the first is read
-            self.session.check_fits(Collection(documents), request)
         answers: list[Answer] = []
-        for documents, request in zip(parts, requests, strict=True):
+        for number, part in enumerate(parts, start=1):
             try:
-                answers.append(self._answer(Collection(documents), request))
+                answers.append(self._answer(part, replace(asked, note=f"part {number} of {len(parts)}")))
             except KeyboardInterrupt:
                 if not answers:
                     raise
-            if self.session.interrupts.seen:
+            if session.interrupts.seen:
                 break
         return answers
 
     def _answer(self, collection: Collection, request: Request) -> Answer:
         self.answers.append(answer_once(self.session, collection, request, self.begun))
         return self.answers[-1]
-
-    def _limit(self, collection: Collection, stage: Stage) -> int:
-        """Tokens that a prompt has for its documents."""
-        session, nothing = self.session, replace(collection.documents[0], pages=(Page(1, ""),))
-        request = replace(self.request, stage=stage)
-        loaded, settings = session.load(), session.settings
-        frame = request.prompt(loaded.tokenizer, Collection((nothing,)), settings.system)
-        return loaded.context_length - settings.max_new_tokens - len(frame.ids)
-
-    def _split(self, collection: Collection, limit: int) -> list[tuple[Document, ...]]:
-        from spsl_cli.prompting.data_tokens import DataEncoder  # noqa: PLC0415 seconds
-        from spsl_cli.prompting.parts import split  # noqa: PLC0415
-
-        encoder = DataEncoder(self.session.load().tokenizer)  # type: ignore[arg-type]  # as in `Request.prompt`
-        names = [PurePath(document.path).name for document in collection.documents]
-        overhead = max(len(encoder.encode(f"Document 100: {name}\n[page 1000]\n\n")) for name in names)
-        return split(collection.documents, lambda text: len(encoder.encode(text)) + BETWEEN, limit, overhead)
 
 
 def _as_document(number: int, part: Answer) -> Document:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import weakref
 from itertools import pairwise
+from statistics import median
 
 import pytest
 import torch
 
-from spsl_cli.bench.cell import Cell, measure_cell, schedule
+from spsl_cli.bench.cell import Cell, measure_cell
 from spsl_cli.bench.cells import measure_cells
 from spsl_cli.bench.journal import Journal
 from spsl_cli.bench.records import CellRecord, Interval
@@ -18,6 +19,7 @@ from spsl_cli.bench.systems.catalogue import make_system, system_config
 from spsl_cli.bench.systems.engine import EngineSystem
 from spsl_cli.bench.systems.faults import Faults
 from spsl_cli.bench.traces import Difference, Trace, first_differences
+from spsl_cli.bench.turns import BETWEEN, Neighbours, schedule
 from spsl_cli.bench.verdicts import NEAR_TIE, by_position, may_be_compared, records_of
 from tests.bench.runs import MadePrompts, prefilled, repetitive_prompt, sample
 from tests.models import tiny_model
@@ -69,17 +71,20 @@ def test_every_system_has_a_rate_for_every_counted_repeat_and_a_speedup_over_bot
     found, _ = record
     plain, eager, ours = (found.system(name) for name in ("ar", "hf-eager", "fixed-k3"))
     for system in (plain, eager, ours):
-        assert len(system.rates) == 4
+        assert len(system.rates) == len(system.ratios) == (6 if system is plain else 4)
         assert system.tokens_per_s == Interval(
-            min(system.rates), pytest.approx(sum(sorted(system.rates)[1:3]) / 2), max(system.rates)
+            min(system.rates), pytest.approx(median(system.rates)), max(system.rates)
         )
         assert system.identical
         assert system.first_difference is None
     assert plain.speedup is None
     assert plain.speedup_eager is not None
     assert eager.speedup_eager is None
-    ratios = [a / b for a, b in zip(ours.rates, plain.rates, strict=True)]
-    assert min(ratios) <= ours.speedup.low <= ours.speedup.median <= ours.speedup.high <= max(ratios)
+    assert min(ours.ratios) <= ours.speedup.low <= ours.speedup.median <= ours.speedup.high <= max(ours.ratios)
+    assert ours.speedup.median == pytest.approx(median(ours.ratios))
+    over_eager = [a / b for a, b in zip(ours.ratios, eager.ratios, strict=True)]
+    assert ours.speedup_eager.median == pytest.approx(median(over_eager))
+    assert plain.speedup_eager.median == pytest.approx(median(1 / ratio for ratio in eager.ratios))
 
 
 def test_only_a_system_that_drafts_has_an_acceptance_and_only_ours_have_phases(record):
@@ -108,8 +113,8 @@ def test_what_does_not_run_is_listed_with_the_reason(record):
 def test_progress_counts_every_decoding(record):
     _, told = record
     assert [done for _, done, _ in told] == list(range(len(told)))
-    assert len(told) == 2 * 3 * 3  # batches, systems that run, repeats and the uncounted one
-    assert {total for _, _, total in told} == {2 * 3 * 4}
+    assert len(told) == 2 * (3 * 3 + 1)  # batches, repeats and the uncounted one, systems that run, and `ar` at last
+    assert {total for _, _, total in told} == {2 * (3 * 4 + 1)}
 
 
 def test_quality_is_the_mean_score_of_the_text():
@@ -242,7 +247,9 @@ def test_only_near_ties_of_16_bit_may_differ(margins, sixteen_bit, expected):
 
 
 def test_in_16_bit_a_difference_is_told_with_its_margin_beside_the_speedup():
-    plain, ours = (Trace(name, [10.0, 10.0, 10.0], typical=[decoding([1, 2])]) for name in ("ar", "auto"))
+    plain, ours = (
+        Trace(name, [10.0, 10.0, 10.0], [10.0, 10.0, 10.0], typical=[decoding([1, 2])]) for name in ("ar", "auto")
+    )
     ours.rates = [20.0, 21.0, 22.0]
     ours.differences = [Difference(7, 0.25), Difference(3, 0.125)]
     _, found = records_of({"ar": plain, "auto": ours}, sixteen_bit=True)
@@ -274,6 +281,48 @@ def test_the_order_is_rotated_and_every_system_decodes_once_a_repeat():
     order = ["".join(name for name, repeat in turns if repeat == number) for number in range(4)]
     assert order == ["abc", "bca", "cab", "abc"]
     assert list(schedule([], 3)) == []
+    assert list(schedule(["ar"], 2)) == [("ar", 0), ("ar", 1), ("ar", 2), ("ar", 2)]
+
+
+def test_the_plain_loop_decodes_between_any_few_others_and_at_last_once_more():
+    others = [str(number) for number in range(2 * BETWEEN + 1)]
+    turns = list(schedule([others[0], "ar", *others[1:]], 2))
+    for repeat in range(3):
+        assert sorted(name for name, place in turns if place == repeat and name != "ar") == others
+    counted = [name for name, repeat in turns if repeat > 0]
+    assert counted[0] == counted[-1] == turns[0][0] == "ar"
+    gaps = "".join("|" if name == "ar" else "." for name in counted).strip("|").split("|")
+    assert max(map(len, gaps)) == BETWEEN
+    assert sum(name == "ar" for name, repeat in turns if repeat == 0) == 1
+
+
+def test_a_ratio_is_taken_to_the_turns_of_the_plain_loop_around():
+    """A machine that becomes slower all the time: each is as fast as plain decoding, and is told to be so."""
+    plain, ours, other = Trace("ar"), Trace("auto"), Trace("lookup")
+    neighbours = Neighbours(plain)
+    order = [(plain, False), (ours, False), (plain, True), (ours, True), (other, True), (plain, True), (ours, True),
+             (plain, True)]  # fmt: skip
+    for step, (trace, counted) in enumerate(order):
+        rate = 20.0 - step
+        if counted:
+            trace.rates.append(rate)
+        neighbours.decoded(trace, rate, counted=counted)
+    neighbours.end()
+    assert ours.beside == [(18.0 + 15.0) / 2, (15.0 + 13.0) / 2]
+    assert other.beside == [(18.0 + 15.0) / 2]
+    assert plain.beside == [(20.0 + 15.0) / 2, (18.0 + 13.0) / 2, 15.0]
+
+
+def test_a_machine_that_slows_down_makes_no_speedup():
+    plain, ours = Trace("ar"), Trace("auto")
+    neighbours, rate = Neighbours(plain), 40.0
+    for name, repeat in schedule(["ar", "auto"], 9):
+        trace, rate = (plain if name == "ar" else ours), rate * 0.9
+        trace.note(Decoded([[1, 2]], 1 / rate), None, counted=repeat > 0)
+        neighbours.decoded(trace, rate, counted=repeat > 0)
+    neighbours.end()
+    _, record = records_of({"ar": plain, "auto": ours}, sixteen_bit=False)
+    assert record.speedup.median == pytest.approx(1.0, abs=0.01)
 
 
 def test_ctrl_c_keeps_the_cells_that_are_done_and_the_next_run_goes_on_there(tmp_path):
@@ -309,7 +358,7 @@ def test_an_interrupted_cell_leaves_the_model_as_it_was():
     before = model.config._attn_implementation
     with pytest.raises(KeyboardInterrupt):
         measure_cell(cell(("ar", "hf-eager", "fixed"), repeats=2), MadePrompts(model), interrupt)
-    assert turns == ["ar", "hf-eager", "fixed", "hf-eager", "fixed"]
+    assert turns == ["ar", "hf-eager", "fixed", "ar", "fixed"]
     assert model.config._attn_implementation == before
     found = measure_cell(cell(("ar", "hf-eager", "fixed")), MadePrompts(model), silent)
     assert isinstance(found, CellRecord)

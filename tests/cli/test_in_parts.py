@@ -131,3 +131,23 @@ def test_no_room_for_parts_is_the_error_of_before(ask):
 
 def test_the_setting_has_two_values(ask):
     check_failed(ask("--overflow", "truncate"), 2, "overflow", "error or map-reduce")
+
+
+@pytest.mark.parametrize("questions", [("When?",), ("-q", "When?", "-q", "Where?")], ids=["one question", "two"])
+def test_a_dry_run_counts_the_parts_that_a_run_has(ask, model, book, questions):
+    command = ("ask", book, *questions, "--model", model, "--max-new-tokens", 8, "--overflow", "map-reduce", "--json")
+    plan = json.loads(spsl(*command, "--dry-run").stdout)
+    run = json.loads(spsl(*command).stdout)
+    answers = run.get("answers", [run])
+    assert plan["usage"]["parts"] == sum(len(answer["parts"]) for answer in answers) >= 3
+    assert f"they would be asked in {plan['usage']['parts']} parts" in " ".join(plan["warnings"])
+    assert json.loads(ask("--dry-run", "--json").stdout)["usage"]["parts"] == 0  # it would be refused
+
+
+def test_a_dry_run_knows_that_there_is_no_room_for_parts(ask):
+    result = ask("--overflow", "map-reduce", "--dry-run", "--json", new=2000)
+    assert result.returncode == 4
+    assert b"no room for parts" in result.stderr
+    plan = json.loads(result.stdout)
+    assert plan["usage"]["parts"] == 0
+    assert plan["usage"]["excess"] > 0

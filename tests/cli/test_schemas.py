@@ -402,7 +402,7 @@ def line_of(event: events.Event) -> dict[str, Any]:
 def test_every_kind_of_event_is_here():
     known = {kind.__name__ for kind in events.Event.__subclasses__()}
     assert {type(event).__name__ for event in EXAMPLES} == known
-    kinds = [*(line_of(event)["event"] for event in EXAMPLES), "answer"]
+    kinds = [*(line_of(event)["event"] for event in EXAMPLES), "answer", "error"]
     assert sorted(kinds) == sorted(FILES[EVENTS]["properties"]["event"]["enum"])
     conditions = [part["if"]["properties"]["event"]["const"] for part in FILES[EVENTS]["allOf"]]
     assert sorted(kinds) == sorted(conditions)
@@ -425,3 +425,29 @@ def test_the_events_of_a_run(call):
         published = Published(line, EVENTS)
         assert published.errors == published.undocumented() == []
     assert Published(shortened(lines[-1]), EVENTS).not_refused() == []
+
+
+def check_last_line(result):
+    *_, last = [json.loads(line) for line in result.stdout.splitlines()]
+    assert (last["event"], last["exit_code"]) == ("error", result.returncode)
+    assert f"spsl: error: {last['text']}\n" in result.stderr.decode()
+    published = Published(last, EVENTS)
+    assert published.errors == published.undocumented() == published.not_refused() == []
+
+
+@pytest.mark.parametrize("command", ["ask {long} Why? {model}", "summarize {broken} {model}"])
+def test_a_stream_ends_with_what_went_wrong(call, command):
+    result = call(command, "--json-stream")
+    assert result.returncode == FAILING[command]
+    check_last_line(result)
+
+
+@pytest.mark.parametrize(("code", "error"), [(1, RuntimeError("a mistake")), (130, KeyboardInterrupt())])
+def test_a_stream_that_breaks_off_says_so(call, monkeypatch, code, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("spsl_cli.decoding.run.DecodingRun.prefill", fail)
+    result = call("ask {note} Why? {short}", "--json-stream")
+    assert result.returncode == code
+    check_last_line(result)

@@ -18,6 +18,8 @@ def show(report: Mapping[str, Any]) -> None:
     machine = report["machine"]
     bandwidth = report["bandwidth_bytes_per_s"] / 1e9
     _print(console, f"{machine['device']}, torch {machine['torch']}, copies at {bandwidth:,.0f} GB/s")
+    if machine["device"].startswith("cpu"):
+        _print(console, "a CPU: that the check runs is all that its times and targets tell")
     _print(console, _kernels_line(report))
     _table(console, "milliseconds a step (share of the bandwidth floor)", ["", *STEPS], map(_times, report["cells"]))
     _table(

@@ -17,7 +17,7 @@ SIZE = "the size of a speedup is the model's, the machine's and the context's"
 STABLE = 0.10
 """Acceptance that varies by no more than this is called stable."""
 CHANCE = 0.5
-NOT_MEASURED = "not measured in this run"
+NOT_MEASURED = "not measured in this run; the whole suite has it, without --systems and --context"
 
 
 def compare_with_paper(report: Report) -> tuple[Comparison, ...]:

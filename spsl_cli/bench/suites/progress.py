@@ -15,7 +15,7 @@ class SuiteProgress:
     def __init__(self, cells: Sequence[Cell], tell: Callable[[Event], None], notice: Callable[..., None]) -> None:
         self._tell, self._notice = tell, notice
         self._names = [cell.name for cell in cells]
-        self._sizes = [len(cell.samples) // cell.batch * (cell.repeats + 1) * len(cell.systems) for cell in cells]
+        self._sizes = [cell.decodings for cell in cells]
         self._total = sum(self._sizes)
         self._begun = time.perf_counter()
         self._skipped: int | None = None
