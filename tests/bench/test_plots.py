@@ -175,3 +175,20 @@ def test_bars_that_may_be_noise_look_different_and_the_legend_says_so():
     axes, labels = drawn["speedup over eager attention"]  # of that the mark does not tell
     assert {bar.get_hatch() for bar in axes.patches} == {None}
     assert "cannot be told from 1" not in labels
+
+
+def test_a_system_looks_the_same_in_every_panel():
+    """In the panel over `ar` there is no line of `ar`, in that over eager attention there is."""
+    cells = [
+        cell(f"context {tokens}", [system("ar", eager=2.0), system("auto", speedup=1.2, eager=3.0, acceptance=0.8)],
+             {"context": tokens}, context=tokens)
+        for tokens in (500, 1000)
+    ]  # fmt: skip
+    looks = {}
+    for axes, _ in axes_of(report("context-length", cells)).values():
+        for container in (each for each in axes.containers if hasattr(each, "has_yerr")):
+            line = container[0]
+            looks.setdefault(container.get_label(), set()).add((line.get_color(), line.get_marker()))
+    assert set(looks) == {"ar", "auto"}
+    assert [len(each) for each in looks.values()] == [1, 1]
+    assert len(set.union(*looks.values())) == 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib.util
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,10 +61,11 @@ def draw(panels: Sequence[Panel], title: str) -> Figure:
     FigureCanvasAgg(figure)
     figure.suptitle(_literal(title))
     rows = 1 if len(panels) == 1 else 2
+    styles = {label: at for at, label in enumerate(dict.fromkeys(line.label for panel in panels for line in panel.lines))}
     grid: Any = figure.subfigures(rows, math.ceil(len(panels) / rows), squeeze=False)
     for place, panel in zip(grid.flat, panels, strict=False):
         axes = place.subplots()
-        _draw_panel(axes, panel)
+        _draw_panel(axes, panel, styles)
         handles, labels = axes.get_legend_handles_labels()
         if handles:
             place.legend(handles, labels, fontsize=8, ncols=3, loc="outside lower center")
@@ -76,14 +77,15 @@ def _literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _draw_panel(axes: Axes, panel: Panel) -> None:
+def _draw_panel(axes: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
+    """`styles`: a number for each line by its label, so that a system looks the same in every panel."""
     axes.set_title(_literal(panel.title))
     axes.set_xlabel(panel.x_label)
     axes.set_ylabel(panel.y_label)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
     if panel.lines:
-        _draw_lines(axes, panel)
+        _draw_lines(axes, panel, styles)
     elif panel.bars:
         _draw_bars(axes, panel)
     else:
@@ -107,10 +109,11 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
         axes.text(0.98, 0.95, _literal(panel.text), transform=axes.transAxes, ha="right", va="top", bbox=box)
 
 
-def _draw_lines(axes: Axes, panel: Panel) -> None:
+def _draw_lines(axes: Axes, panel: Panel, styles: Mapping[str, int]) -> None:
     from matplotlib.ticker import MaxNLocator  # noqa: PLC0415
 
-    for at, line in enumerate(panel.lines):
+    for line in panel.lines:
+        at = styles[line.label]
         middles = [y.median for y in line.ys]
         errors = [[y.median - y.low for y in line.ys], [y.high - y.median for y in line.ys]]
         axes.errorbar(

@@ -101,7 +101,7 @@ PLANS: dict[str, Plan] = {
     "entropy": Plan(
         "What draft entropy tells of acceptance",
         (AR, "sparsespec-l", "fixed-k8"),
-        quick=Form((2000,), ("qa", "summary"), 2, 1, 96),
+        quick=Form((2000,), ("qa", "summary"), 6, 1, 96),
         full=Form((7000,), ("qa", "summary"), 6, 1, 128),
         wants="entropy",
     ),
