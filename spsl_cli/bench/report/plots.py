@@ -61,7 +61,8 @@ def draw(panels: Sequence[Panel], title: str) -> Figure:
     FigureCanvasAgg(figure)
     figure.suptitle(_literal(title))
     rows = 1 if len(panels) == 1 else 2
-    styles = {label: at for at, label in enumerate(dict.fromkeys(line.label for panel in panels for line in panel.lines))}
+    labels_of = dict.fromkeys(line.label for panel in panels for line in panel.lines)
+    styles = {label: at for at, label in enumerate(labels_of)}
     grid: Any = figure.subfigures(rows, math.ceil(len(panels) / rows), squeeze=False)
     for place, panel in zip(grid.flat, panels, strict=False):
         axes = place.subplots()
