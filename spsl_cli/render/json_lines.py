@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any, Self
@@ -11,7 +12,7 @@ from typing import Any, Self
 from spsl_cli.errors import INTERRUPTED, ExitCode, SpslError, internal
 from spsl_cli.events import Done, Event, Finished, Progress, RoundEvent, SpeculationStats
 from spsl_cli.render.answer import write_json
-from spsl_cli.render.streams import Streams
+from spsl_cli.render.streams import ReaderGoneError, Streams
 
 INTERVAL_S = 0.1
 _WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -39,7 +40,8 @@ class JsonLinesReporter:
             self._fail(internal(exc), ExitCode.FAILED)
 
     def _fail(self, text: str, code: ExitCode) -> None:
-        write_json(self._streams, {"event": "error", "text": text, "exit_code": int(code)})
+        with suppress(ReaderGoneError, SpslError):  # what went wrong is told in any case, and must not be replaced
+            write_json(self._streams, {"event": "error", "text": text, "exit_code": int(code)})
 
     def __call__(self, event: Event) -> None:
         """Write one line, of a stage under way ten a second at most. Raises what `Stream.write` raises."""
