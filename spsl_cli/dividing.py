@@ -27,18 +27,23 @@ BETWEEN = 2
 """Tokens that may stand between two pieces of a text, besides those of the pieces."""
 
 
-def fitting_prompt(
-    tokenizer: PreTrainedTokenizerBase, collection: Collection, request: Request, settings: Settings, context: int
-) -> tuple[Prompt, int]:
-    """The prompt, and how many tokens may follow it, of a model that takes `context` tokens in all.
+def room_behind(prompt: Prompt, settings: Settings, context: int) -> int:
+    """How many tokens may follow the prompt, of a model that takes `context` tokens in all.
 
-    Raises PromptTooLongError if it does not fit, and what building the prompt raises.
+    Raises PromptTooLongError if it does not fit.
     """
     from spsl_cli.prompting.budget import check_fits  # noqa: PLC0415 seconds
 
-    prompt = request.prompt(tokenizer, collection, settings.system)
     explicit = settings.origin.get("max_new_tokens", "default") != "default"
-    return prompt, check_fits(len(prompt.ids), settings.max_new_tokens, context, explicit=explicit)
+    return check_fits(len(prompt.ids), settings.max_new_tokens, context, explicit=explicit)
+
+
+def fitting_prompt(
+    tokenizer: PreTrainedTokenizerBase, collection: Collection, request: Request, settings: Settings, context: int
+) -> tuple[Prompt, int]:
+    """The prompt, and `room_behind` it. Raises what that and building the prompt raise."""
+    prompt = request.prompt(tokenizer, collection, settings.system)
+    return prompt, room_behind(prompt, settings, context)
 
 
 def divide(

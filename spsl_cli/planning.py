@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spsl_cli.answer import ModelFacts, documents_json, skipped_json
 from spsl_cli.config import Settings
-from spsl_cli.dividing import divide, fitting_prompt
+from spsl_cli.dividing import divide, room_behind
 from spsl_cli.documents import Collection
 from spsl_cli.errors import PromptTooLongError
 from spsl_cli.outlook import Outlook, make_outlook
@@ -105,21 +105,19 @@ def make_plan(settings: Settings, collection: Collection, wanted: Sequence[tuple
     Raises what finding the model and building the prompt raise.
     """
     from spsl_cli import models  # noqa: PLC0415 seconds
-    from spsl_cli.prompting.budget import check_fits  # noqa: PLC0415
 
     outlook = make_outlook(settings)
     tokenizer = models.load_tokenizer(outlook.source.path)
     prompts = [request.prompt(tokenizer, of, settings.system) for of, request in wanted]
     longest = max(prompts, key=lambda prompt: len(prompt.ids))
     limit, count, excess, parts, error = outlook.context_length, len(longest.ids), 0, 0, None
-    explicit = settings.origin.get("max_new_tokens", "default") != "default"
     try:
-        new = check_fits(count, settings.max_new_tokens, limit, explicit=explicit)
+        new = room_behind(longest, settings, limit)
     except PromptTooLongError as too_long:
         new, excess, error = settings.max_new_tokens, too_long.excess, too_long
     if error is not None and settings.overflow == "map-reduce":
         try:
-            parts, error = _parts(settings, wanted, tokenizer, limit), None
+            parts, error = _parts(settings, wanted, prompts, tokenizer, limit), None
         except PromptTooLongError as no_room:
             error = no_room
     positions = min(count + new, limit)
@@ -152,13 +150,17 @@ def make_plan(settings: Settings, collection: Collection, wanted: Sequence[tuple
 
 
 def _parts(
-    settings: Settings, wanted: Sequence[tuple[Collection, Request]], tokenizer: PreTrainedTokenizerBase, context: int
+    settings: Settings,
+    wanted: Sequence[tuple[Collection, Request]],
+    prompts: Sequence[Prompt],
+    tokenizer: PreTrainedTokenizerBase,
+    context: int,
 ) -> int:
     """In how many parts what does not fit would be asked. Raises PromptTooLongError where there is no room for them."""
     parts = 0
-    for of, request in wanted:
+    for (of, request), prompt in zip(wanted, prompts, strict=True):
         try:
-            fitting_prompt(tokenizer, of, request, settings, context)
+            room_behind(prompt, settings, context)
         except PromptTooLongError as why:
             asked = replace(request, stage="part", schema=None)
             parts += len(divide(tokenizer, of, asked, settings, context, why))

@@ -65,15 +65,15 @@ class Cell:
 
 
 def measure_cell(cell: Cell, prompts: Prompts, tell: Tell, make: MakeSystem = make_system) -> CellRecord:
-    """Measure it. An interruption leaves nothing behind, neither in the model nor of this cell.
+    """Measure it. An interruption leaves the model as it was, and nothing of this cell but what `prompts` keep.
 
     Raises what `prompts` raise, and UsageError for a system that there is none of.
     """
     traces = {name: Trace(name) for name in cell.systems}
-    done = count()
+    done, total = count(), cell.decodings
 
     def told(name: str) -> None:
-        tell(name, next(done), cell.decodings)
+        tell(name, next(done), total)
 
     facts = [_measure_batch(cell, samples, prompts, make, traces, told) for samples in cell.batches]
     records = records_of(traces, sixteen_bit=facts[0].sixteen_bit)
@@ -106,7 +106,7 @@ def _measure_batch(
     traces: Mapping[str, Trace],
     told: Callable[[str], None],
 ) -> _BatchFacts:
-    """Every system on these samples; the run and its memory are gone before the next batch begins."""
+    """Every system on these samples. Nothing here keeps the run: `prompts` may, until they are asked for others."""
     run = prompts.prefilled(samples, cell.new_tokens)
     systems = _systems(cell, run, make, traces)
     neighbours = Neighbours(traces.get(AR))

@@ -60,14 +60,7 @@ def ask(
 
     Example: spsl ask report.pdf "How many people were asked?"
     """
-    paths, questions = (words, question) if question else (words[:-1], words[-1:])
-    if not paths and Path(words[-1]).exists():
-        raise UsageError(f"no question was given for {words[-1]}", hint="give it as the last argument or with -q")
-    if not paths:
-        hint = 'spsl ask PATH... "QUESTION"'
-        raise UsageError(f"a question needs documents: {words[-1]!r} is the question", hint=hint)
-    if any(not text.strip() for text in questions):
-        raise UsageError("the question is empty", hint="give it as the last argument or with -q")
+    paths, questions = _paths_and_questions(words, question)
     template, followed = own_wording(settings), read_schema(schema)
     requests = [
         Request(
@@ -108,3 +101,16 @@ def ask(
         return Given.of(answers, thinking=settings.show_thinking)
 
     run_and_deliver(settings, Delivery(quiet, plain, as_json, json_stream, output), work)
+
+
+def _paths_and_questions(words: list[str], question: list[str] | None) -> tuple[list[str], list[str]]:
+    """Which words are paths, and what is asked: `question`, else the last word. UsageError where either is missing."""
+    paths, questions = (words, question) if question else (words[:-1], words[-1:])
+    if not paths and Path(words[-1]).exists():
+        raise UsageError(f"no question was given for {words[-1]}", hint="give it as the last argument or with -q")
+    if not paths:
+        hint = 'spsl ask PATH... "QUESTION"'
+        raise UsageError(f"a question needs documents: {words[-1]!r} is the question", hint=hint)
+    if any(not text.strip() for text in questions):
+        raise UsageError("the question is empty", hint="give it as the last argument or with -q")
+    return paths, questions
